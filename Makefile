@@ -1,0 +1,44 @@
+# Two commands do everything on a machine with Python 3.11 and make: `make demo` and `make test`.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: setup demo test lint bench-mdp lock clean
+
+setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
+
+demo: .venv/.setup  ## solve the paper's inventory problem and show what came out
+	$(BIN)/scal solve inventory --plot out/inventory.png
+
+test: .venv/.test  ## lint, check types, run the tests
+	$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto
+
+bench-mdp: .venv/.bench  ## exact solvers side by side, table and JSON
+	$(BIN)/python benchmarks/mdp.py --out benchmarks/results/mdp.json
+
+lint: .venv/.test  ## fix what can be fixed without a person
+	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
+
+lock: .venv/.test  ## write the locked versions anew from pyproject.toml
+	$(BIN)/pip install --quiet pip-tools
+	for group in run test bench; do \
+	  extra=$$([ $$group = run ] || echo --extra $$group --constraint requirements/run.lock); \
+	  $(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
+	    $$extra --output-file requirements/$$group.lock pyproject.toml || exit 1; \
+	done
+
+# A stamp file per group: a second `make` installs nothing.
+.venv/.setup: requirements/run.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements/run.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+.venv/.test .venv/.bench: .venv/.%: requirements/%.lock .venv/.setup
+	$(BIN)/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+clean:  ## remove what the other targets made
+	rm -rf .venv out .pytest_cache .ruff_cache .mypy_cache

@@ -1,0 +1,129 @@
+"""The command `scal`: solve, doctor.
+
+Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed), 2 bad input.
+"""
+
+import json
+import sys
+import time
+from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
+from rich.console import Console
+
+from scal import doctor, present
+from scal.mdp import solve
+from scal.problems import find_problem
+
+
+@dataclass(frozen=True)
+class Solve:
+    """Solve a finite MDP exactly and prove it."""
+
+    problem: tyro.conf.Positional[str]
+    """inventory, random:STATES,ACTIONS,SUCCESSORS,SEED, a toy-text id, or an .npz file."""
+    method: str = "auto"
+    """auto, alm (the paper's Algorithm 1), lp (HiGHS), vi, pi or mpi."""
+    gamma: float | None = None
+    """Discount factor; 0.99 unless the file says otherwise."""
+    tolerance: float = 1e-6
+    """Largest gap between the proven bounds."""
+    json: bool = False
+    """Print one JSON object instead of a table."""
+    out: str | None = None
+    """Write V, h, x, policy and certificate to this .npz file."""
+    plot: str | None = None
+    """Draw value and policy into this .png, .svg or .pdf file."""
+
+    def run(self) -> int:
+        """Solve, show, and say whether the tolerance was reached."""
+        problem = find_problem(self.problem, self.gamma)
+        start = time.perf_counter()
+        solution = solve(problem.mdp, self.method, self.tolerance)
+        seconds = time.perf_counter() - start
+        proof = solution.certificate
+        if self.out:
+            solution.save(self.out)
+        if self.plot:
+            present.plot_solution(self.plot, problem, solution)
+        if self.json:
+            print(
+                json.dumps(
+                    {
+                        "states": problem.mdp.n_states,
+                        "actions": problem.mdp.n_actions,
+                        "gamma": problem.mdp.gamma,
+                        "method": solution.method,
+                        "objective": solution.objective,
+                        "upper": proof.upper,
+                        "lower": proof.lower,
+                        "gap": proof.gap,
+                        "iterations": solution.iterations,
+                        "seconds": seconds,
+                        "policy": solution.policy.tolist(),
+                    }
+                )
+            )
+        else:
+            console = Console()
+            present.print_solution(console, problem, solution, seconds)
+            for path in filter(None, (self.out, self.plot)):
+                console.print(f"wrote {path}")
+        if proof.gap > self.tolerance:
+            print(
+                f"scal: the proven gap {proof.gap:.2e} is above the tolerance {self.tolerance:g}; "
+                f"rounding alone accounts for {proof.margin:.1e}",
+                file=sys.stderr,
+            )
+            return 1
+        return 0
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """Print versions and devices, and check that every solver works here."""
+
+    json: bool = False
+    """Print one JSON object instead of text."""
+
+    def run(self) -> int:
+        """Examine and report."""
+        report = doctor.examine()
+        if self.json:
+            print(json.dumps(report))
+        else:
+            console = Console(highlight=False)
+            console.print(f"Python {report['python']} on {report['system']}")
+            for name, version in report["packages"].items():
+                console.print(f"  {name:10} {version}")
+            console.print(f"devices: {', '.join(report['devices'])}")
+            for method, passed in report["checks"].items():
+                console.print(f"  solve {method:5} {'proved optimal' if passed else 'FAILED'}")
+        return 0 if all(report["checks"].values()) else 1
+
+
+Command = (
+    Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[Doctor, tyro.conf.subcommand("doctor")]
+)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of the command `scal`."""
+    command = tyro.cli(Command, args=arguments, prog="scal")
+    try:
+        return command.run()
+    except ValueError as error:
+        print(f"scal: {error}", file=sys.stderr)
+        return 2
+    except (RuntimeError, OSError) as error:
+        print(f"scal: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("scal: stopped", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,9 @@
+"""Environments of scal; importing this package registers them with Gymnasium."""
+
+import gymnasium as gym
+
+from scal.envs.inventory import Inventory, InventoryEnv
+
+gym.register(id="scal/Inventory-v0", entry_point="scal.envs.inventory:InventoryEnv")
+
+__all__ = ["Inventory", "InventoryEnv"]

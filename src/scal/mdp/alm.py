@@ -1,0 +1,180 @@
+"""Algorithm 1: the classic augmented Lagrangian method (paper, section 2.2).
+
+    L_μ(V, h, x) = Σ ρ V + 1/(2μ) Σ w Z²,          Z = x + μ (h + r + γPV − V)
+
+    V, h  ←  argmin_{V, h ≥ 0}  L_μ(V, h, x)
+    x     ←  Z
+
+The minimiser over h is known, h = [V − r − γPV − x/μ]₊, and leaves a convex, piecewise quadratic
+function of V with Z = [x + μ(r + γPV − V)]₊:
+
+    ∇L = ρ − (E − γP)ᵀ(wZ)            ∂²L = μ (E − γP)ᵀ diag(w·1{Z > 0}) (E − γP)
+
+A semismooth Newton method minimises it: the active pairs Z > 0 choose the Hessian, conjugate
+gradients solve with it, an exact line search takes the step. Because the outer iteration is the
+proximal point method on a linear program, it ends after finitely many steps; a larger μ means
+fewer of them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg, splu
+
+from scal.mdp.dynamic import Iteration, Outcome
+from scal.mdp.linear import DENSE_STATES
+from scal.mdp.model import FiniteMDP
+from scal.mdp.policies import check_weights
+from scal.mdp.programs import relevance
+from scal.mdp.types import Array, Pairs
+from scal.objective import closed_slack
+
+NEWTON_STEPS = 200
+MU_GROWTH = 10.0
+
+
+class Step(NamedTuple):
+    """One outer iteration: the minimiser of L_μ(·, ·, x) and the next multipliers."""
+
+    V: Array
+    h: Array
+    x: Array
+    newton_steps: int
+
+
+def augmented_lagrangian_method(
+    mdp: FiniteMDP,
+    tolerance: float,
+    max_iterations: int = 200,
+    w: ArrayLike | None = None,
+    mu: float | None = None,
+) -> Outcome:
+    """Algorithm 1 from a lower bound V ≤ V* and x = 0; μ grows when an iteration gains little."""
+    weights, rho = check_weights(mdp, w), relevance(mdp)
+    V, x = _lower_start(mdp), np.zeros(mdp.R.shape)
+    mu = _initial_mu(mdp, weights) if mu is None else mu
+    history: list[Iteration] = []
+    for _ in range(max_iterations):
+        V, _, x, _ = alm_step(mdp, x, mu, weights, V, rho)
+        history.append(_measure(mdp, V, weights * x, rho))
+        bounds = [line.bound for line in history[-2:]]
+        if 2.0 * bounds[-1] <= 0.9 * tolerance:
+            break
+        if bounds[-1] > 0.1 * bounds[0]:
+            mu *= MU_GROWTH
+    policy = np.where(mdp.feasible, weights * x, -1.0).argmax(axis=1)
+    return Outcome(V, policy, history)
+
+
+def _initial_mu(mdp: FiniteMDP, w: Array) -> float:
+    """μ at which the first step violates (P) by about 10⁻⁵ of the spread of the rewards."""
+    r = mdp.R[mdp.feasible]
+    multiplier = 1.0 / ((1.0 - mdp.gamma) * mdp.n_states * w[mdp.feasible].mean())
+    return float(1e5 * multiplier / max(r.max() - r.min(), 1e-9 * mdp.largest_reward, 1e-300))
+
+
+def _lower_start(mdp: FiniteMDP, sweeps: int = 10) -> Array:
+    """A few sweeps of value iteration, lowered until TV ≥ V: every state has an active pair."""
+    V = TV = np.zeros(mdp.n_states)
+    for _ in range(sweeps):
+        V, TV = TV, mdp.greedy(TV)[1]
+    return V + (TV - V).min() / (1.0 - mdp.gamma)
+
+
+def alm_step(
+    mdp: FiniteMDP,
+    x: Array,
+    mu: float,
+    w: Array,
+    V: Array | None = None,
+    rho: Array | None = None,
+) -> Step:
+    """Minimise L_μ(·, ·, x) from V by Newton's method, then x ← Z."""
+    rho = mdp.rho0 if rho is None else rho
+    V = np.zeros(mdp.n_states) if V is None else V
+    shifted = x + mu * (mdp.backup(V) - V[:, None])
+    for newton_steps in range(NEWTON_STEPS):  # noqa: B007
+        active = np.nonzero(shifted > 0.0)
+        gradient = rho - mdp.flow(active, w[active] * shifted[active])
+        if np.abs(gradient).max() <= 1e-12 * np.abs(rho).max():
+            break
+        direction = _newton_direction(mdp, active, mu * w[active], gradient)
+        slope = mu * (mdp.lookahead(direction) - direction[:, None])
+        t = _line_search(shifted, slope, w / mu, float((rho * direction).sum()))
+        if t == 0.0:
+            break
+        V = V + t * direction
+        shifted += t * slope
+    target = mdp.backup(V)
+    h = closed_slack(mu, x, target, V[:, None])
+    return Step(V, h, np.maximum(x + mu * (target - V[:, None]), 0.0), newton_steps)
+
+
+def _newton_direction(
+    mdp: FiniteMDP,
+    active: Pairs,
+    weight: Array,
+    gradient: Array,
+) -> Array:
+    """Solve H d = −∇L with H = Aᵀ diag(weight) A, A the active rows of E − γP."""
+    s, a = active
+    S, L = mdp.n_states, len(s)
+    E = sp.csr_array((np.ones(L), s, np.arange(L + 1)), shape=(L, S))
+    A = sp.csr_array(E - mdp.gamma * mdp.P[s * mdp.n_actions + a])
+    At = sp.csr_array(A.T)
+    lonely = np.where(np.bincount(s, minlength=S) == 0, weight.mean() if L else 1.0, 0.0)
+    if S <= DENSE_STATES:
+        H = (At @ (weight[:, None] * A.toarray())) + np.diag(lonely)
+        H += 1e-14 * np.trace(H) / S * np.eye(S)
+        return np.asarray(cho_solve(cho_factor(H), -gradient))
+
+    def multiply(d: Array) -> Array:
+        return np.asarray(At @ (weight * (A @ d)) + lonely * d)
+
+    diagonal = At.power(2) @ weight + lonely
+    ones_energy = float(multiply(np.ones(S)).sum())
+
+    def precondition(g: Array) -> Array:
+        return g / diagonal + g.sum() / ones_energy
+
+    H = LinearOperator((S, S), matvec=multiply, dtype=np.float64)
+    M = LinearOperator((S, S), matvec=precondition, dtype=np.float64)
+    direction, unfinished = cg(H, -gradient, rtol=1e-3, maxiter=300, M=M)
+    if unfinished:
+        explicit = sp.csc_array(At @ sp.diags_array(weight) @ A + sp.diags_array(lonely))
+        direction = splu(explicit).solve(-gradient)
+    return np.asarray(direction)
+
+
+def _line_search(shifted: Array, slope: Array, w: Array, linear: float) -> float:
+    """t with |φ'(t)| ≤ |φ'(0)| / 2, where φ(t) = linear·t + ½ Σ w [shifted + t·slope]₊², convex."""
+
+    def derivative(t: float) -> float:
+        return linear + float((w * slope * np.maximum(shifted + t * slope, 0.0)).sum())
+
+    start = derivative(0.0)
+    if start >= 0.0:
+        return 0.0
+    low, high, t = 0.0, np.inf, 1.0
+    for _ in range(100):
+        at = derivative(t)
+        if abs(at) <= -0.5 * start:
+            return t
+        low, high = (t, high) if at < 0.0 else (low, t)
+        t = 2.0 * t if high == np.inf else 0.5 * (low + high)
+    return low
+
+
+def _measure(mdp: FiniteMDP, V: Array, y: Array, rho: Array) -> Iteration:
+    used = np.nonzero(y)
+    change = mdp.greedy(V)[1] - V
+    width = float(change.max() - change.min()) / (1.0 - mdp.gamma)
+    return Iteration(
+        objective=mdp.objective(V),
+        primal_residual=float(np.abs(change).max()),
+        dual_residual=float(np.abs(mdp.flow(used, y[used]) - rho).max()),
+        bound=max(0.5 * width, float(np.abs(change).max()) / (1.0 - mdp.gamma)),
+    )

@@ -1,0 +1,72 @@
+"""MDPs on disk: plain .npz arrays, read without pickle, written whole or not at all."""
+
+import os
+import zipfile
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+FORMAT = "scal-mdp-1"
+FIELDS = ("data", "indices", "indptr", "R", "gamma", "rho0")
+
+
+def save_arrays(path: str | PathLike[str], **arrays: Any) -> None:
+    """Write arrays to an .npz file; a file already there survives a failed write."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ValueError(f"folder {target.parent} does not exist; create it first")
+    partial = target.with_name(target.name + ".partial")
+    try:
+        with open(partial, "wb") as stream:
+            np.savez(stream, **arrays)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def save_mdp(
+    path: str | PathLike[str], P: sp.csr_array, R: NDArray[Any], gamma: float, rho0: NDArray[Any]
+) -> None:
+    """Write the canonical storage of an MDP."""
+    save_arrays(
+        path,
+        format=FORMAT,
+        data=P.data,
+        indices=P.indices,
+        indptr=P.indptr,
+        R=R,
+        gamma=gamma,
+        rho0=rho0,
+    )
+
+
+def load_mdp(path: str | PathLike[str]) -> tuple[sp.csr_array, NDArray[Any], float, NDArray[Any]]:
+    """Read the canonical storage of an MDP: P, R, gamma, rho0."""
+    if not Path(path).is_file():
+        raise ValueError(f"file {path} does not exist; write one with FiniteMDP.save")
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if str(stored["format"]) != FORMAT:
+                raise KeyError("format")
+            data, indices, indptr, R, gamma, rho0 = (stored[name] for name in FIELDS)
+        shape = (R.size, R.shape[0])
+        if indices.size and not 0 <= indices.min() <= indices.max() < shape[1]:
+            raise ValueError("indices out of range")
+        P = sp.csr_array((data, indices, indptr), shape=shape)
+        return P, R, float(gamma), rho0
+    except (
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+    ) as e:
+        raise ValueError(
+            f"file {path} is not a whole {FORMAT} file ({e}); write it again with FiniteMDP.save"
+        ) from None

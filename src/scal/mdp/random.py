@@ -1,0 +1,45 @@
+"""Random sparse MDPs (Garnet problems) of any size: the test bed of the exact solvers."""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from scal.mdp.model import FiniteMDP
+
+
+def random_mdp(
+    states: int, actions: int, successors: int, seed: int = 0, gamma: float = 0.99
+) -> FiniteMDP:
+    """Every pair (s, a) leads to `successors` distinct random states; rewards uniform in [0, 1).
+
+    >>> random_mdp(5, 2, 3, seed=1).P.shape
+    (10, 5)
+    """
+    for name, value in (("states", states), ("actions", actions), ("successors", successors)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; use a whole number of at least 1")
+    if successors > states:
+        raise ValueError(f"successors is {successors} with {states} states; use at most {states}")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; use a whole number of at least 0")
+    rng = np.random.default_rng(seed)
+    rows = states * actions
+    indices = _distinct(rng, rows, states, successors)
+    weights = rng.random((rows, successors)) + 1e-3
+    weights /= weights.sum(axis=1, keepdims=True)
+    indptr = np.arange(0, rows * successors + 1, successors)
+    P = sp.csr_array((weights.ravel(), indices.ravel(), indptr), shape=(rows, states))
+    return FiniteMDP(P, rng.random((states, actions)), gamma)
+
+
+def _distinct(rng: np.random.Generator, rows: int, bound: int, k: int) -> NDArray[np.int32]:
+    """`rows` sorted draws of k distinct integers below `bound`: rows with a repeat are redrawn."""
+    if 2 * k > bound:
+        scores = rng.random((rows, bound))
+        return np.sort(np.argpartition(scores, k - 1, axis=1)[:, :k].astype(np.int32), axis=1)
+    drawn = np.empty((rows, k), dtype=np.int32)
+    redo = np.arange(rows)
+    while redo.size:
+        drawn[redo] = np.sort(rng.integers(0, bound, (redo.size, k), dtype=np.int32), axis=1)
+        redo = redo[(np.diff(drawn[redo], axis=1) == 0).any(axis=1)]
+    return drawn
