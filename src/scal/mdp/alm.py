@@ -16,7 +16,7 @@ proximal point method on a linear program, it ends after finitely many steps; a 
 fewer of them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,15 +24,16 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
+from scal.mdp import linear
 from scal.mdp.dynamic import Iteration, Outcome
-from scal.mdp.linear import DENSE_STATES
+from scal.mdp.linear import DENSE_STATES, UNIT
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import check_weights
 from scal.mdp.programs import relevance
 from scal.mdp.types import Array, Pairs
 from scal.objective import closed_slack
 
-NEWTON_STEPS = 200
+NEWTON_STEPS = 50
 MU_GROWTH = 10.0
 
 
@@ -42,7 +43,8 @@ class Step(NamedTuple):
     V: Array
     h: Array
     x: Array
-    newton_steps: int
+    converged: bool
+    """Whether Newton's method came down to rounding."""
 
 
 def augmented_lagrangian_method(
@@ -52,21 +54,38 @@ def augmented_lagrangian_method(
     w: ArrayLike | None = None,
     mu: float | None = None,
 ) -> Outcome:
-    """Algorithm 1 from a lower bound V ≤ V* and x = 0; μ grows when an iteration gains little."""
+    """Algorithm 1 from a lower bound V ≤ V* and x = 0.
+
+    μ grows when an iteration gains little, and shrinks when Newton's method labours.
+    """
     weights, rho = check_weights(mdp, w), relevance(mdp)
     V, x = _lower_start(mdp), np.zeros(mdp.R.shape)
-    mu = _initial_mu(mdp, weights) if mu is None else mu
+    largest_mu = 1e-2 * float(rho.min()) / _rounding(mdp, V, 1.0, weights)
+    mu = min(_initial_mu(mdp, weights), largest_mu) if mu is None else mu
     history: list[Iteration] = []
     for _ in range(max_iterations):
-        V, _, x, _ = alm_step(mdp, x, mu, weights, V, rho)
+        step = alm_step(mdp, x, mu, weights, V, rho)
+        V = step.V
+        if not step.converged:
+            mu /= MU_GROWTH**2
+            continue
+        x = step.x
         history.append(_measure(mdp, V, weights * x, rho))
         bounds = [line.bound for line in history[-2:]]
         if 2.0 * bounds[-1] <= 0.9 * tolerance:
             break
         if bounds[-1] > 0.1 * bounds[0]:
-            mu *= MU_GROWTH
+            if mu >= largest_mu:
+                break
+            mu = min(mu * MU_GROWTH, largest_mu)
     policy = np.where(mdp.feasible, weights * x, -1.0).argmax(axis=1)
-    return Outcome(V, policy, history)
+    # the pairs with x > 0 hold with equality; solving these equations removes what rounding left
+    vertex = linear.values(*mdp.under(policy), mdp.gamma, V)
+    history.append(_measure(mdp, vertex, weights * x, rho))
+    if len(history) > 1 and history[-1].bound > history[-2].bound:
+        del history[-1]
+        return Outcome(V, policy, history)
+    return Outcome(vertex, policy, history)
 
 
 def _initial_mu(mdp: FiniteMDP, w: Array) -> float:
@@ -96,61 +115,76 @@ def alm_step(
     rho = mdp.rho0 if rho is None else rho
     V = np.zeros(mdp.n_states) if V is None else V
     shifted = x + mu * (mdp.backup(V) - V[:, None])
-    for newton_steps in range(NEWTON_STEPS):  # noqa: B007
-        active = np.nonzero(shifted > 0.0)
-        gradient = rho - mdp.flow(active, w[active] * shifted[active])
-        if np.abs(gradient).max() <= 1e-12 * np.abs(rho).max():
+    converged = False
+    for _ in range(NEWTON_STEPS):
+        active = shifted > 0.0
+        gradient = _gradient(mdp, shifted, active, w, rho)
+        goal = 1e-10 * rho.min() + _rounding(mdp, V, mu, w)
+        converged = bool(np.abs(gradient).max() <= goal)
+        if converged:
             break
-        direction = _newton_direction(mdp, active, mu * w[active], gradient)
+        direction = _newton_direction(mdp, shifted, active, mu, w, rho)
+        if (gradient * direction).sum() >= 0.0:
+            direction = -gradient / (mu * w.mean())
         slope = mu * (mdp.lookahead(direction) - direction[:, None])
         t = _line_search(shifted, slope, w / mu, float((rho * direction).sum()))
         if t == 0.0:
             break
         V = V + t * direction
-        shifted += t * slope
+        shifted = shifted + t * slope
     target = mdp.backup(V)
     h = closed_slack(mu, x, target, V[:, None])
-    return Step(V, h, np.maximum(x + mu * (target - V[:, None]), 0.0), newton_steps)
+    return Step(V, h, np.maximum(x + mu * (target - V[:, None]), 0.0), converged)
+
+
+def _rounding(mdp: FiniteMDP, V: Array, mu: float, w: Array) -> float:
+    """Size of the rounding errors in a component of ∇L: μw times those of r + γPV − V."""
+    return float(32.0 * UNIT * mu * w.max() * (mdp.largest_reward + 3.0 * np.abs(V).max()))
+
+
+def _gradient(mdp: FiniteMDP, shifted: Array, pairs: Any, w: Array, rho: Array) -> Array:
+    """ρ − (E − γP)ᵀ(w·shifted) over the given pairs: ∇L if these are the active ones."""
+    used = np.nonzero(pairs)
+    return rho - mdp.flow(used, w[used] * shifted[used])
 
 
 def _newton_direction(
-    mdp: FiniteMDP,
-    active: Pairs,
-    weight: Array,
-    gradient: Array,
+    mdp: FiniteMDP, shifted: Array, active: Any, mu: float, w: Array, rho: Array
 ) -> Array:
-    """Solve H d = −∇L with H = Aᵀ diag(weight) A, A the active rows of E − γP."""
-    s, a = active
-    S, L = mdp.n_states, len(s)
+    """Solve H d = −∇L with H = Aᵀ diag(μw) A, A the active rows of E − γP.
+
+    A state without an active pair would make H singular; its nearest pair counts as active.
+    """
+    lonely = np.flatnonzero(~active.any(axis=1))
+    if lonely.size:
+        active = active.copy()
+        active[lonely, shifted[lonely].argmax(axis=1)] = True
+    gradient = _gradient(mdp, shifted, active, w, rho)
+    s, a = np.nonzero(active)
+    S, L, weight = mdp.n_states, len(s), mu * w[s, a]
     E = sp.csr_array((np.ones(L), s, np.arange(L + 1)), shape=(L, S))
     A = sp.csr_array(E - mdp.gamma * mdp.P[s * mdp.n_actions + a])
     At = sp.csr_array(A.T)
-    lonely = np.where(np.bincount(s, minlength=S) == 0, weight.mean() if L else 1.0, 0.0)
     if S <= DENSE_STATES:
-        H = (At @ (weight[:, None] * A.toarray())) + np.diag(lonely)
-        H += 1e-14 * np.trace(H) / S * np.eye(S)
-        return np.asarray(cho_solve(cho_factor(H), -gradient))
-
+        H = At @ (weight[:, None] * A.toarray())
+        return cho_solve(cho_factor(H + 1e-15 * np.trace(H) * np.eye(S)), -gradient)
     def multiply(d: Array) -> Array:
-        return np.asarray(At @ (weight * (A @ d)) + lonely * d)
+        return At @ (weight * (A @ d))
 
-    diagonal = At.power(2) @ weight + lonely
-    ones_energy = float(multiply(np.ones(S)).sum())
-
-    def precondition(g: Array) -> Array:
-        return g / diagonal + g.sum() / ones_energy
-
-    H = LinearOperator((S, S), matvec=multiply, dtype=np.float64)
-    M = LinearOperator((S, S), matvec=precondition, dtype=np.float64)
-    direction, unfinished = cg(H, -gradient, rtol=1e-3, maxiter=300, M=M)
+    diagonal = At.power(2) @ weight
+    energy = multiply(np.ones(S)).sum()
+    shape = (S, S)
+    hessian = LinearOperator(shape, matvec=multiply, dtype=np.float64)
+    # Jacobi, and a correction of the constants, the one slow direction of a chain that mixes
+    cheap = LinearOperator(shape, lambda g: g / diagonal + g.sum() / energy, dtype=np.float64)
+    direction, unfinished = cg(hessian, -gradient, rtol=1e-3, maxiter=200, M=cheap)
     if unfinished:
-        explicit = sp.csc_array(At @ sp.diags_array(weight) @ A + sp.diags_array(lonely))
-        direction = splu(explicit).solve(-gradient)
-    return np.asarray(direction)
+        direction = splu(sp.csc_array(At @ (sp.diags_array(weight) @ A))).solve(-gradient)
+    return direction
 
 
 def _line_search(shifted: Array, slope: Array, w: Array, linear: float) -> float:
-    """t with |φ'(t)| ≤ |φ'(0)| / 2, where φ(t) = linear·t + ½ Σ w [shifted + t·slope]₊², convex."""
+    """t with |φ'(t)| ≤ |φ'(0)| / 10, where φ(t) = linear·t + ½ Σ w [shifted + t·slope]₊², convex."""
 
     def derivative(t: float) -> float:
         return linear + float((w * slope * np.maximum(shifted + t * slope, 0.0)).sum())
@@ -159,9 +193,9 @@ def _line_search(shifted: Array, slope: Array, w: Array, linear: float) -> float
     if start >= 0.0:
         return 0.0
     low, high, t = 0.0, np.inf, 1.0
-    for _ in range(100):
+    for _ in range(60):
         at = derivative(t)
-        if abs(at) <= -0.5 * start:
+        if abs(at) <= -0.1 * start:
             return t
         low, high = (t, high) if at < 0.0 else (low, t)
         t = 2.0 * t if high == np.inf else 0.5 * (low + high)

@@ -97,7 +97,8 @@ def certify(
     """Judge any V (S,), policy (S,) or (S, A), slacks h and multipliers x (S, A).
 
     They may come from anywhere. What is left out is derived from what is given: the policy from x
-    or else greedily from V, V as the value of the policy, h from V, x from the policy.
+    where x visits and else greedily from V, V as the value of the policy, h from V, x from the
+    policy.
 
     >>> mdp = FiniteMDP.from_dense([[[1.0], [1.0]]], [[1.0, 2.0]], gamma=0.5)
     >>> certify(mdp, V=[4.0]).accepts(), certify(mdp, policy=[0]).accepts()
@@ -128,6 +129,9 @@ def judge(
     """`certify` for checked arrays; V_π is computed to within `precision` or to rounding."""
     if policy is None and x is not None:
         policy = policy_from_multipliers(mdp, x, w)
+        if V is not None:
+            unvisited = np.flatnonzero(~(x > 0.0).any(axis=1))
+            policy[unvisited] = np.eye(mdp.n_actions)[mdp.greedy(V)[0][unvisited]]
     elif policy is None:
         assert V is not None, "there is nothing to judge"
         policy = mdp.greedy(V)[0]
@@ -139,7 +143,7 @@ def judge(
     np.subtract(V[:, None], slack, out=slack)
     violation = -float(slack.min())
     if h is None:
-        h, slack_residual = np.maximum(slack, 0.0, out=slack), max(violation, 0.0)
+        h, slack_residual = np.maximum(slack, 0.0, out=slack), max(0.0, violation)
     else:
         slack_residual = float(np.maximum(np.abs(h - slack), -h)[mdp.feasible].max())
 
@@ -163,7 +167,7 @@ def judge(
         lower=math.nextafter(float(lower), -math.inf),
         margin=float((upper - lower) - (bare_upper - bare_lower)),
         value_error=math.nextafter(float(value_error), math.inf),
-        primal_violation=max(violation, 0.0),
+        primal_violation=max(0.0, violation),
         slack_residual=slack_residual,
         flow_residual=float(max(np.abs(flow - mdp.rho0).max(), -y.min(initial=0.0))),
         complementarity=float(np.abs(x[used] * h[used]).max(initial=0.0)),

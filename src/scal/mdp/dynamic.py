@@ -101,17 +101,14 @@ def _iterate(mdp: FiniteMDP, tolerance: float, max_iterations: int, evaluate: Ev
         width = mdp.gamma * (high - low) / (1.0 - mdp.gamma)
         V = TV + 0.5 * mdp.gamma * (high + low) / (1.0 - mdp.gamma)
         history.append(Iteration(mdp.objective(V), max(high, -low), 0.0, 0.5 * width))
-        if width <= 0.9 * tolerance or _at_rounding(history, V):
+        if width <= 0.9 * tolerance or _at_rounding(history, V, mdp.gamma):
             break
         V = evaluate(policy, V, width)
     return Outcome(V, policy, history)
 
 
-def _at_rounding(history: list[Iteration], V: Array) -> bool:
+def _at_rounding(history: list[Iteration], V: Array, gamma: float) -> bool:
     """Whether the bounds have come down to rounding errors and no longer close."""
     bounds = [line.bound for line in history[-3:]]
-    return (
-        len(bounds) == 3
-        and bounds[-1] >= 0.5 * bounds[0]
-        and bounds[-1] <= 1e-9 * max(1.0, float(np.abs(V).max()))
-    )
+    floor = 32.0 * np.finfo(np.float64).eps * float(np.abs(V).max()) / (1.0 - gamma)
+    return len(bounds) == 3 and 0.5 * bounds[0] <= bounds[-1] <= floor

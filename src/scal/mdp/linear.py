@@ -11,7 +11,6 @@ that stalls a sparse factorisation.
 
 from collections.abc import Callable
 from functools import cache
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,9 @@ from scal.mdp.types import Array
 
 DENSE_STATES = 300
 """Up to this size one dense factorisation is faster than anything iterative."""
+
+FACTOR_STATES = 5_000
+"""Up to this size a sparse factorisation is tried before GMRES."""
 
 UNIT = np.finfo(np.float64).eps / 2
 
@@ -79,27 +81,31 @@ def _solve(
     `recentre` moves y along the slow direction and its residual b + γMy − y with it.
     """
     multiply = (RowBlocks(M) if M.format == "csr" else M).__matmul__
-    rounding, largest = 32.0 * UNIT, np.abs(b).max()
-    steps = iter([_krylov(M, gamma), _factor(M, gamma)])
-    step: Callable[[Array], Array] | None = lambda residual: residual  # noqa: E731
-    y, best, best_size = start.copy(), start, np.inf
-    for iteration in count():
+    largest = np.abs(b).max()
+    stronger = [_factor] if len(b) <= FACTOR_STATES else [_krylov, _factor]
+    steps = iter([(make(M, gamma), 1) for make in stronger])
+    step: Callable[[Array], Array] = lambda residual: residual  # noqa: E731
+    patience, sizes = 4, [np.inf] * 5
+    y, best = start.copy(), start
+    while True:
         residual = multiply(y)
         residual *= gamma
         residual += b
         residual -= y
         recentre(y, residual)
         size = max(residual.max(), -residual.min())
-        if size <= max(goal, rounding * (max(y.max(), -y.min()) + largest)):
+        rounding = 16.0 * UNIT * (max(y.max(), -y.min()) + largest)
+        if size <= max(goal, rounding):
             return y
-        if iteration >= 4 and size > 0.5 * best_size:
-            step = next(steps, None)
-        if size < best_size:
-            best, best_size = y, size
-        if step is None:
-            return best
+        best = y if size < min(sizes) else best
+        sizes.append(size)
+        if size > 0.5 * sizes[-1 - patience]:
+            if min(sizes) <= 64.0 * rounding:
+                return best
+            step, patience = next(steps, (step, 0))
+            if patience == 0:
+                return best
         y = y + step(residual)
-    raise AssertionError("unreachable")
 
 
 def _krylov(M: Any, gamma: float) -> Callable[[Array], Array]:

@@ -58,11 +58,11 @@ def dual(mdp: FiniteMDP) -> LinearProgram:
 
 
 def relevance(mdp: FiniteMDP) -> Array:
-    """The objective ρ of (P): ρ₀, mixed with a little of everything where ρ₀ leaves states out.
+    """The objective ρ of (P): ρ₀, mixed with the uniform one if ρ₀ all but leaves states out.
 
     V* solves (P) for every positive ρ; where ρ is zero, (P) would leave V undetermined.
     """
-    if mdp.rho0.min() > 0.0:
+    if mdp.rho0.min() > 1e-3 / mdp.n_states:
         return mdp.rho0
     return 0.9 * mdp.rho0 + 0.1 / mdp.n_states
 

@@ -95,7 +95,7 @@ def solve(
         raise ValueError(f"tolerance is {tolerance!r}; use a positive number such as 1e-6")
     weights = check_weights(mdp, w)
     if method == "alm":
-        options["w"] = weights
+        options["w"] = w
     outcome = METHODS[method](mdp, tolerance, **options)
     judged = judge(
         mdp,
