@@ -27,7 +27,7 @@ def self_check() -> dict[str, bool]:
     solutions = {method: solve(mdp, method) for method in METHODS}
     reference = solutions["pi"].V[0]
     return {
-        method: solution.certificate.accepts() and abs(solution.V[0] - reference) < 1e-6
+        method: bool(solution.certificate.accepts() and abs(solution.V[0] - reference) < 1e-6)
         for method, solution in solutions.items()
     }
 

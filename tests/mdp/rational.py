@@ -10,8 +10,10 @@ from scal import FiniteMDP
 def exact(mdp: FiniteMDP) -> tuple[list[Fraction], Fraction]:
     """V* and ρ₀ᵀV* of the MDP exactly as stored."""
     S, A = mdp.n_states, mdp.n_actions
-    P = [[[Fraction(p) for p in row] for row in mdp.P[[s * A + a for a in range(A)]].toarray()]
-         for s in range(S)]
+    P = [
+        [[Fraction(p) for p in row] for row in mdp.P[[s * A + a for a in range(A)]].toarray()]
+        for s in range(S)
+    ]
     gamma = Fraction(mdp.gamma)
     feasible = [np.flatnonzero(mdp.feasible[s]).tolist() for s in range(S)]
 

@@ -84,7 +84,7 @@ class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
     The observation is the stock. Episodes start with `start`, or uniformly in 0..M.
     """
 
-    metadata = {"render_modes": ["ansi"]}  # noqa: RUF012  (Gymnasium's own convention)
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012  (Gymnasium's own convention)
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ from scal.mdp.linear import DENSE_STATES, UNIT
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import check_weights
 from scal.mdp.programs import relevance
-from scal.mdp.types import Array, Pairs
+from scal.mdp.types import Array
 from scal.objective import closed_slack
 
 NEWTON_STEPS = 50
@@ -168,6 +168,7 @@ def _newton_direction(
     if S <= DENSE_STATES:
         H = At @ (weight[:, None] * A.toarray())
         return cho_solve(cho_factor(H + 1e-15 * np.trace(H) * np.eye(S)), -gradient)
+
     def multiply(d: Array) -> Array:
         return At @ (weight * (A @ d))
 
@@ -184,7 +185,7 @@ def _newton_direction(
 
 
 def _line_search(shifted: Array, slope: Array, w: Array, linear: float) -> float:
-    """t with |φ'(t)| ≤ |φ'(0)| / 10, where φ(t) = linear·t + ½ Σ w [shifted + t·slope]₊², convex."""
+    """t with |φ'(t)| ≤ |φ'(0)| / 10 for convex φ(t) = linear·t + ½ Σ w [shifted + t·slope]₊²."""
 
     def derivative(t: float) -> float:
         return linear + float((w * slope * np.maximum(shifted + t * slope, 0.0)).sum())

@@ -28,7 +28,7 @@ from scal.mdp.policies import (
     check_policy,
     check_values,
     check_weights,
-    policy_from_multipliers,
+    proportional,
 )
 from scal.mdp.types import Array, Pairs, Policy
 
@@ -128,7 +128,7 @@ def judge(
 ) -> Judged:
     """`certify` for checked arrays; V_π is computed to within `precision` or to rounding."""
     if policy is None and x is not None:
-        policy = policy_from_multipliers(mdp, x, w)
+        policy = proportional(mdp, w * x)
         if V is not None:
             unvisited = np.flatnonzero(~(x > 0.0).any(axis=1))
             policy[unvisited] = np.eye(mdp.n_actions)[mdp.greedy(V)[0][unvisited]]

@@ -49,7 +49,7 @@ def load_mdp(path: str | PathLike[str]) -> tuple[sp.csr_array, NDArray[Any], flo
     if not Path(path).is_file():
         raise ValueError(f"file {path} does not exist; write one with FiniteMDP.save")
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
             if str(stored["format"]) != FORMAT:
                 raise KeyError("format")
             data, indices, indptr, R, gamma, rho0 = (stored[name] for name in FIELDS)

@@ -23,10 +23,15 @@ def policy_from_values(mdp: FiniteMDP, V: ArrayLike) -> Actions:
 
 def policy_from_multipliers(mdp: FiniteMDP, x: ArrayLike, w: ArrayLike | None = None) -> Array:
     """π(a|s) ∝ w·x, shape (S, A); uniform over feasible actions where a state has no mass."""
-    y = check_weights(mdp, w) * np.maximum(check_pairs(mdp, "x", x), 0.0)
-    mass = y.sum(axis=1, keepdims=True)
-    uniform = mdp.feasible / mdp.feasible.sum(axis=1, keepdims=True)
-    return np.where(mass > 0.0, y / np.where(mass > 0.0, mass, 1.0), uniform)
+    return proportional(mdp, check_weights(mdp, w) * check_pairs(mdp, "x", x))
+
+
+def proportional(mdp: FiniteMDP, y: Array) -> Array:
+    """Every row of [y]₊ divided by its sum; uniform over feasible actions where that is zero."""
+    y = np.maximum(y, 0.0)
+    empty = ~(y > 0.0).any(axis=1)
+    y[empty] = mdp.feasible[empty]
+    return y / y.sum(axis=1, keepdims=True)
 
 
 def check_policy(mdp: FiniteMDP, policy: Any) -> Policy:

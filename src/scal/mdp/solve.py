@@ -48,8 +48,9 @@ class Solution:
 
     @property
     def objective(self) -> float:
-        """ρ₀ᵀV."""
-        return self.mdp.objective(self.V)
+        """ρ₀ᵀV_π, what the policy earns: the optimum, to within the gap of the certificate."""
+        proof = self.certificate
+        return min(max(proof.dual_value, proof.lower), proof.upper)
 
     @cached_property
     def candidates(self) -> NDArray[np.bool_]:

@@ -130,7 +130,7 @@ def from_toy_text(env: Any) -> tuple[sp.csr_array, Array, Array | None]:
     S, A = len(table), len(table[0])
     entries = [(s, a, *entry) for s in range(S) for a in range(A) for entry in table[s][a]]
     moving = {s for s, _, p, s2, r, _ in entries if p > 0 and (s2 != s or r != 0)}
-    extra = any(end and p > 0 and s2 in moving for _, _, p, s2, _, end in entries)
+    extra = int(any(end and p > 0 and s2 in moving for _, _, p, s2, _, end in entries))
 
     outcomes: list[list[dict[int, float]]] = [[{} for _ in range(A)] for _ in range(S)]
     rewards = np.zeros((S + extra, A))

@@ -1,0 +1,128 @@
+"""The command, run as a user runs it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scal
+from scal.cli import main
+
+KEYS = [
+    "states",
+    "actions",
+    "gamma",
+    "method",
+    "objective",
+    "upper",
+    "lower",
+    "gap",
+    "iterations",
+    "seconds",
+    "policy",
+]
+
+
+def run(capsys, *arguments):
+    code = main(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("method", scal.mdp.METHODS)
+def test_json_is_exactly_one_object(capsys, method):
+    code, out, err = run(capsys, "solve", "inventory", "--method", method, "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert err == ""
+    assert list(report) == KEYS
+    assert report["policy"] == [7] + [0] * 100
+    assert report["lower"] <= report["objective"] <= report["upper"]
+    assert report["gap"] <= 1e-6
+    assert (report["states"], report["actions"], report["gamma"]) == (101, 101, 0.99)
+
+
+def test_table_for_people(capsys):
+    code, out, _ = run(capsys, "solve", "inventory")
+    assert code == 0
+    for words in ("49.77", "stock 0: order 7", "stock 1–100: order 0", "gap", "ties"):
+        assert words in out
+
+
+def test_files_in_and_out(capsys, tmp_path):
+    mdp = scal.random_mdp(30, 3, 4, seed=9, gamma=0.9)
+    mdp.save(tmp_path / "mdp.npz")
+    code, out, _ = run(
+        capsys,
+        "solve",
+        str(tmp_path / "mdp.npz"),
+        "--json",
+        "--out",
+        str(tmp_path / "solution.npz"),
+        "--plot",
+        str(tmp_path / "figures" / "solution.svg"),
+    )
+    report = json.loads(out)
+    assert code == 0
+    assert report["gamma"] == 0.9
+    with np.load(tmp_path / "solution.npz") as stored:
+        assert stored["policy"].tolist() == report["policy"]
+        assert scal.certify(mdp, V=stored["V"], x=stored["x"]).accepts(1e-5)
+    assert (tmp_path / "figures" / "solution.svg").read_text().startswith("<?xml")
+    _, out, _ = run(capsys, "solve", str(tmp_path / "mdp.npz"), "--gamma", "0.5", "--json")
+    assert json.loads(out)["gamma"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["chess"], "problem 'chess' is unknown"),
+        (["inventory", "--gamma", "1"], "gamma is 1; choose"),
+        (["inventory", "--gamma", "-0.5"], "gamma is -0.5; choose"),
+        (["inventory", "--method", "magic"], "method is 'magic'; use one of"),
+        (["inventory", "--tolerance", "0"], "tolerance is 0.0; use a positive"),
+        (["random:5,2"], "is not of the form random:"),
+        (["random:5,2,9,0"], "successors is 9 with 5 states"),
+        (["nowhere.npz"], "file nowhere.npz does not exist"),
+        (["CartPole-v1"], "has no transition table"),
+        (["inventory", "--plot", "figure.bmp"], "is of no known kind"),
+        (["inventory", "--out", "missing/folder/x.npz"], "does not exist; create it"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence):
+    code, out, err = run(capsys, "solve", *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.startswith("scal: ")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_unreachable_tolerance_is_a_failure(capsys):
+    code, out, err = run(capsys, "solve", "inventory", "--tolerance", "1e-13", "--json")
+    assert code == 1
+    assert json.loads(out)["gap"] > 1e-13
+    assert "is above the tolerance" in err
+
+
+def test_doctor(capsys):
+    code, out, _ = run(capsys, "doctor", "--json")
+    report = json.loads(out)
+    assert code == 0
+    assert report["packages"]["scal-rl"] == scal.__version__
+    assert report["devices"]
+    assert set(report["checks"]) == set(scal.mdp.METHODS)
+    assert all(report["checks"].values())
+    code, out, _ = run(capsys, "doctor")
+    assert code == 0
+    assert out.count("proved optimal") == len(scal.mdp.METHODS)
+
+
+def test_installed_command():
+    command = Path(sys.executable).with_name("scal")
+    result = subprocess.run([command, "solve", "nope"], capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
