@@ -15,7 +15,7 @@ test: .venv/.test  ## lint, check types, run the tests
 	$(BIN)/pytest -n auto
 
 bench-mdp: .venv/.bench  ## exact solvers side by side, table and JSON
-	$(BIN)/python benchmarks/mdp.py --out benchmarks/results/mdp.json
+	$(BIN)/python -m benchmarks.mdp
 
 lint: .venv/.test  ## fix what can be fixed without a person
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

@@ -61,6 +61,7 @@ def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "scal"  # the same figure is the same file
     import matplotlib.pyplot as plt
 
     target = Path(path)

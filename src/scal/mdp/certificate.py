@@ -148,7 +148,7 @@ def judge(
         slack_residual = float(np.maximum(np.abs(h - slack), -h)[mdp.feasible].max())
 
     if x is None:
-        goal = precision / (mdp.n_states * max(1.0, np.abs(V).max()))
+        goal = 10.0 * precision / (mdp.n_states * max(1.0, np.ptp(V)))
         d = linear.occupancy(P_pi, mdp.rho0, mdp.gamma, goal)
         used, y, x = _spread(mdp, d, policy, w)
         flow = d - mdp.gamma * (P_pi.T @ d)

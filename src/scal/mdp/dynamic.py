@@ -110,5 +110,5 @@ def _iterate(mdp: FiniteMDP, tolerance: float, max_iterations: int, evaluate: Ev
 def _at_rounding(history: list[Iteration], V: Array, gamma: float) -> bool:
     """Whether the bounds have come down to rounding errors and no longer close."""
     bounds = [line.bound for line in history[-3:]]
-    floor = 32.0 * np.finfo(np.float64).eps * float(np.abs(V).max()) / (1.0 - gamma)
+    floor = float(64.0 * linear.UNIT * np.abs(V).max() / (1.0 - gamma))
     return len(bounds) == 3 and 0.5 * bounds[0] <= bounds[-1] <= floor

@@ -1,10 +1,14 @@
 """Random sparse MDPs (Garnet problems) of any size: the test bed of the exact solvers."""
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from scal.mdp.model import FiniteMDP
+
+CHUNK = 1 << 16
 
 
 def random_mdp(
@@ -24,12 +28,20 @@ def random_mdp(
         raise ValueError(f"seed is {seed}; use a whole number of at least 0")
     rng = np.random.default_rng(seed)
     rows = states * actions
-    indices = _distinct(rng, rows, states, successors)
-    weights = rng.random((rows, successors)) + 1e-3
-    weights /= weights.sum(axis=1, keepdims=True)
-    indptr = np.arange(0, rows * successors + 1, successors)
+    indices = np.empty((rows, successors), dtype=np.int32)
+    weights = np.empty((rows, successors))
+    for start in range(0, rows, CHUNK):  # so that nothing but the result is large
+        chunk = slice(start, min(start + CHUNK, rows))
+        indices[chunk] = _distinct(rng, chunk.stop - start, states, successors)
+        weights[chunk] = rng.random((chunk.stop - start, successors)) + 1e-3
+        weights[chunk] /= weights[chunk].sum(axis=1, keepdims=True)
+    indptr = np.arange(0, rows * successors + 1, successors, dtype=_index_type(rows * successors))
     P = sp.csr_array((weights.ravel(), indices.ravel(), indptr), shape=(rows, states))
     return FiniteMDP(P, rng.random((states, actions)), gamma)
+
+
+def _index_type(largest: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def _distinct(rng: np.random.Generator, rows: int, bound: int, k: int) -> NDArray[np.int32]:

@@ -1,0 +1,208 @@
+"""Exact solvers side by side, each pair in one run: a table of ratios and a JSON file.
+
+    auto   against QuantEcon's modified policy iteration (and mdpsolver's) to the same accuracy
+    alm    against HiGHS on the same linear program
+    auto   on a million states
+
+Times are medians of interleaved repeats; rivals are not charged for building their models.
+"""
+
+import json
+import multiprocessing
+import resource
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tyro
+from rich.console import Console
+from rich.table import Table
+
+import scal
+from benchmarks.provenance import provenance
+from scal.mdp import programs
+
+TOLERANCE = 1e-6
+ACTIONS = SUCCESSORS = 10
+
+
+def interleaved(contenders: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each contender, run in turns after one run that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for turn in range(repeats + 1):
+        for name, run in contenders.items():
+            start = time.perf_counter()
+            run()
+            if turn:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def against_quantecon(states: int, gamma: float, repeats: int) -> dict[str, Any]:
+    """`auto` with its certificate, and QuantEcon's MPI, both to 1e-6."""
+    from quantecon.markov import DiscreteDP
+
+    mdp = scal.random_mdp(states, ACTIONS, SUCCESSORS, seed=0, gamma=gamma)
+    s, a = np.divmod(np.arange(states * ACTIONS), ACTIONS)
+    rival = DiscreteDP(mdp.R.ravel(), mdp.P, gamma, s, a)
+    contenders: dict[str, Callable[[], Any]] = {
+        "auto": lambda: scal.solve(mdp, tolerance=TOLERANCE),
+        "quantecon": lambda: rival.solve(method="mpi", epsilon=TOLERANCE),
+    }
+    other = mdpsolver_model(mdp) if states <= 10_000 else None
+    if other is not None:
+        contenders["mdpsolver"] = lambda: other.solve(algorithm="mpi", tolerance=TOLERANCE)
+    seconds = interleaved(contenders, repeats)
+    ours, theirs = contenders["auto"](), contenders["quantecon"]()
+    return {
+        "states": states,
+        "gamma": gamma,
+        "seconds": seconds,
+        "ratio": seconds["quantecon"] / seconds["auto"],
+        "gap": ours.certificate.gap,
+        "quantecon_gap": scal.certify(mdp, V=theirs.v, policy=theirs.sigma).gap,
+    }
+
+
+def mdpsolver_model(mdp: scal.FiniteMDP) -> Any:
+    """The same MDP in mdpsolver's nested lists, or None where it is not installed."""
+    try:
+        import mdpsolver
+    except ImportError:
+        return None
+    shape = (mdp.n_states, mdp.n_actions, -1)
+    model = mdpsolver.model()
+    model.mdp(
+        discount=mdp.gamma,
+        rewards=mdp.R.tolist(),
+        tranMatProbs=mdp.P.data.reshape(shape).tolist(),
+        tranMatColumns=mdp.P.indices.reshape(shape).tolist(),
+    )
+    return model
+
+
+def against_highs(states: int, limit: float, repeats: int) -> dict[str, Any]:
+    """`alm` with its certificate, and HiGHS on (P): its default, and its interior point method."""
+    mdp = scal.random_mdp(states, ACTIONS, SUCCESSORS, seed=0)
+    program = programs.primal(mdp)
+    start = time.perf_counter()
+    solution = scal.solve(mdp, "alm", TOLERANCE)
+    first = time.perf_counter() - start
+    row: dict[str, Any] = {"states": states, "gap": solution.certificate.gap, "highs": {}}
+    row["seconds"] = interleaved({"alm": lambda: scal.solve(mdp, "alm", TOLERANCE)}, repeats)["alm"]
+    row["seconds_first"] = first
+    for solver in ("choose", "ipm"):
+        start = time.perf_counter()
+        try:
+            highs = programs.run_highs(program, solver, limit)
+            V = np.array(highs.getSolution().col_value)
+            gap, finished = scal.certify(mdp, V=V).gap, True
+        except RuntimeError:
+            gap, finished = None, False
+        seconds = time.perf_counter() - start
+        row["highs"][solver] = {
+            "finished": finished,
+            "seconds": seconds,
+            "ratio": seconds / row["seconds"],
+            "gap": gap,
+        }
+    return row
+
+
+def a_million(states: int, actions: int) -> dict[str, Any]:
+    """`auto` on a large MDP in a process of its own, so that its peak memory is its own."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_solve_large, (states, actions))
+
+
+def _solve_large(states: int, actions: int) -> dict[str, Any]:
+    mdp = scal.random_mdp(states, actions, SUCCESSORS, seed=0)
+    built = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.perf_counter()
+    solution = scal.solve(mdp, tolerance=TOLERANCE)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "states": states,
+        "actions": actions,
+        "seconds": seconds,
+        "gap": solution.certificate.gap,
+        "model_gib": (mdp.P.data.nbytes + mdp.P.indices.nbytes + mdp.P.indptr.nbytes) / 2**30,
+        "peak_gib_after_building": built / 2**20,
+        "peak_gib": peak / 2**20,
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """The three tables."""
+    console = Console()
+    table = Table("states", "γ", "auto", "QuantEcon", "mdpsolver", "auto is faster by", "gap")
+    for row in report["quantecon"]:
+        times = {name: f"{seconds:.4f} s" for name, seconds in row["seconds"].items()}
+        table.add_row(
+            f"{row['states']:,}",
+            f"{row['gamma']:g}",
+            times["auto"],
+            times["quantecon"],
+            times.get("mdpsolver", "–"),
+            f"{row['ratio']:.2f}×",
+            f"{row['gap']:.1e}",
+        )
+    console.print(table)
+    table = Table("states", "alm", "gap", "HiGHS", "time", "alm is faster by", "gap of HiGHS")
+    for row in report["highs"]:
+        for solver, rival in row["highs"].items():
+            table.add_row(
+                f"{row['states']:,}",
+                f"{row['seconds']:.4f} s",
+                f"{row['gap']:.1e}",
+                {"choose": "default", "ipm": "interior point"}[solver],
+                f"{rival['seconds']:.2f} s" if rival["finished"] else "gave up at the limit",
+                f"{rival['ratio']:.0f}×" if rival["finished"] else f"over {rival['ratio']:.0f}×",
+                f"{rival['gap']:.1e}" if rival["finished"] else "–",
+            )
+    console.print(table)
+    large = report["large"]
+    console.print(
+        f"{large['states']:,} states × {large['actions']} actions: {large['seconds']:.1f} s, "
+        f"gap {large['gap']:.1e}, peak memory {large['peak_gib']:.2f} GiB "
+        f"(the model alone {large['model_gib']:.2f} GiB)"
+    )
+
+
+def main(
+    out: Path = Path("benchmarks/results/mdp.json"),
+    repeats: int = 7,
+    limit: float = 100.0,
+    small: bool = False,
+) -> None:
+    """Measure, print, and write JSON.
+
+    Args:
+        out: where the JSON goes.
+        repeats: runs of each contender that count.
+        limit: seconds after which HiGHS is stopped.
+        small: a quick run with small sizes, to see that everything works.
+    """
+    sizes = (1_000,) if small else (1_000, 10_000, 200_000)
+    programs_of = (200,) if small else (1_000, 10_000)
+    report = {
+        **provenance(),
+        "tolerance": TOLERANCE,
+        "quantecon": [
+            against_quantecon(states, gamma, repeats) for states in sizes for gamma in (0.99, 0.999)
+        ],
+        "highs": [against_highs(states, limit, repeats) for states in programs_of],
+        "large": a_million(10_000 if small else 1_000_000, 4),
+    }
+    show(report)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps(report, indent=1) + "\n")
+    print(f"wrote {out}")
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
