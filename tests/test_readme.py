@@ -1,16 +1,19 @@
 """The README does what it says."""
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.mdp import readme_table
 
 import scal
 from scal.cli import main
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
 
 
@@ -54,3 +57,8 @@ def test_demo_output_is_what_the_readme_shows(capsys):
         words = re.sub(r"\s+", " ", line.strip())
         if not words.startswith("gap"):
             assert words in printed
+
+
+def test_figures_come_from_the_committed_results():
+    report = json.loads((ROOT / "benchmarks" / "results" / "mdp.json").read_text())
+    assert readme_table(report) in README

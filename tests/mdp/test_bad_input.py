@@ -64,7 +64,11 @@ CASES = {
     "gamma missing": (lambda: canonical(gamma=None), "gamma is None; pass a number"),
     "gamma too close to one": (
         lambda: FiniteMDP([[1.0 + 9e-9]], [[1.0]], 1 - 1e-9),
-        "values would be infinite; divide each row",
+        "cannot be told from infinite ones; choose",
+    ),
+    "gamma one but for rounding": (
+        lambda: canonical(gamma=1 - 1e-15),
+        "cannot be told from infinite ones; choose",
     ),
     "R of one dimension": (lambda: canonical(R=[1.0, 2.0]), "R has 1 dimensions"),
     "R NaN": (lambda: canonical(R=put(R2, 1, 0, NAN)), r"R\[1, 0\] is nan; use a finite"),

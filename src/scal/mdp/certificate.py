@@ -18,7 +18,6 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from scal.mdp import linear
@@ -127,14 +126,7 @@ def judge(
     precision: float = 0.0,
 ) -> Judged:
     """`certify` for checked arrays; V_π is computed to within `precision` or to rounding."""
-    if policy is None and x is not None:
-        policy = proportional(mdp, w * x)
-        if V is not None:
-            unvisited = np.flatnonzero(~(x > 0.0).any(axis=1))
-            policy[unvisited] = np.eye(mdp.n_actions)[mdp.greedy(V)[0][unvisited]]
-    elif policy is None:
-        assert V is not None, "there is nothing to judge"
-        policy = mdp.greedy(V)[0]
+    policy = _policy_of(mdp, V, x, w) if policy is None else policy
     P_pi, r_pi = mdp.under(policy)
     v = linear.values(P_pi, r_pi, mdp.gamma, V, precision)
     V = v if V is None else V
@@ -157,11 +149,12 @@ def judge(
         y = w[used] * x[used]
         flow = mdp.flow(used, y)
 
+    above = Defect(violation, V, mdp.width)
     shortfall = float((v - (r_pi + P_pi @ (mdp.gamma * v))).max())
     mixing = 0 if policy.ndim == 1 else mdp.n_actions
-    defects = (violation, V, _width(mdp.P)), (shortfall, v, _width(P_pi) + mixing)
-    upper, lower, value_error = _bounds(mdp, *defects, UNIT)
-    bare_upper, bare_lower, _ = _bounds(mdp, *defects, Fraction(0))
+    below = Defect(shortfall, v, int(np.diff(P_pi.indptr).max()) + mixing)
+    upper, lower, value_error = _bounds(mdp, above, below, UNIT)
+    bare_upper, bare_lower, _ = _bounds(mdp, above, below, Fraction(0))
     certificate = Certificate(
         upper=math.nextafter(float(upper), math.inf),
         lower=math.nextafter(float(lower), -math.inf),
@@ -176,6 +169,19 @@ def judge(
     return Judged(V, h, x, policy, certificate)
 
 
+def _policy_of(mdp: FiniteMDP, V: Array | None, x: Array | None, w: Array) -> Policy:
+    """π ∝ w·x where x visits; greedy for V elsewhere, and everywhere if there is no x."""
+    if x is None:
+        assert V is not None, "there is nothing to judge"
+        return mdp.greedy(V)[0]
+    policy = proportional(mdp, w * x)
+    if V is not None:
+        unvisited = np.flatnonzero(~(x > 0.0).any(axis=1))
+        policy[unvisited] = 0.0
+        policy[unvisited, mdp.greedy(V)[0][unvisited]] = 1.0
+    return policy
+
+
 def _spread(mdp: FiniteMDP, d: Array, policy: Policy, w: Array) -> tuple[Pairs, Array, Array]:
     """Visits d(s) as pairs (s, a) with y = d·π there, and x = y / w on all of (S, A)."""
     used: Pairs = (np.arange(mdp.n_states), policy) if policy.ndim == 1 else np.nonzero(policy)
@@ -185,30 +191,40 @@ def _spread(mdp: FiniteMDP, d: Array, policy: Policy, w: Array) -> tuple[Pairs, 
     return used, y, x
 
 
-Defect = tuple[float, Array, int]
-"""A computed maximum of r + γPV − V (or its negative), the V it is of, and additions behind it."""
+class Defect(NamedTuple):
+    """A computed maximum of r + γPV − V, or of its negative for one policy."""
+
+    size: float
+    V: Array
+    additions: int
+    """Most terms that a row adds up."""
 
 
 def _bounds(
     mdp: FiniteMDP, above: Defect, below: Defect, unit: Fraction
 ) -> tuple[Fraction, Fraction, Fraction]:
     """Upper and lower bound on ρ₀ᵀV* and a bound on |V − V*|, for a given unit of rounding."""
-    (_, V, _), (_, v, _) = above, below
-    up, down = _shift(mdp, *above, unit), _shift(mdp, *below, unit)
-    mass = _total(mdp.rho0, unit)
-    upper = _total(mdp.rho0 * V, unit) + up * (mass if up > 0 else mass * (1 - unit))
-    lower = -_total(mdp.rho0 * -v, unit) - down * (mass if down > 0 else mass * (1 - unit))
+    V, v = above.V, below.V
+    up, down = _shift(mdp, above, unit), _shift(mdp, below, unit)
+
+    def carried(shift: Fraction) -> Fraction:
+        """An upper bound on Σ ρ₀·shift."""
+        mass = _total(mdp.rho0, unit) if shift > 0 else -_total(-mdp.rho0, unit)
+        return shift * mass
+
+    upper = _total(mdp.rho0 * V, unit) + carried(up)
+    lower = -_total(mdp.rho0 * -v, unit) - carried(down)
     apart = Fraction(float((V - v).max()))
     apart += abs(apart) * unit
     return upper, lower, max(up, apart + down, apart + up + down)
 
 
-def _shift(mdp: FiniteMDP, defect: float, V: Array, width: int, unit: Fraction) -> Fraction:
-    """c with c (1 − γ·row sum) ≥ the exact defect."""
-    n = width + 8
+def _shift(mdp: FiniteMDP, defect: Defect, unit: Fraction) -> Fraction:
+    """c with c (1 − γ·row sum) ≥ the exact defect, for every row."""
+    n = defect.additions + 8
     relative = n * unit / (1 - n * unit)
-    largest = Fraction(mdp.largest_reward) + 3 * Fraction(float(np.abs(V).max()))
-    exact = Fraction(defect) + relative * largest
+    largest = Fraction(mdp.largest_reward) + 3 * Fraction(float(np.abs(defect.V).max()))
+    exact = Fraction(defect.size) + relative * largest
     low, high = mdp.row_sum_range
     row_sum = Fraction(high) * (1 + relative) if exact > 0 else Fraction(low) * (1 - relative)
     return exact / (1 - Fraction(mdp.gamma) * row_sum)
@@ -225,7 +241,3 @@ def _total(terms: Array, unit: Fraction) -> Fraction:
     return Fraction(float(blocks.sum(axis=1).sum())) + relative * Fraction(
         float(np.abs(blocks).sum(axis=1).sum()) * (1 + 1e-9)
     )
-
-
-def _width(P: sp.csr_array) -> int:
-    return int(np.diff(P.indptr).max())

@@ -55,10 +55,11 @@ class FiniteMDP:
         object.__setattr__(self, "R", R)
         object.__setattr__(self, "gamma", validate.discount(self.gamma))
         object.__setattr__(self, "rho0", validate.distribution("rho0", rho0, states))
-        if self.gamma * self.row_sum_range[1] >= 1.0:
+        largest_sum = self.row_sum_range[1]
+        if self.gamma * largest_sum * (1.0 + 1e-15 * (self.width + 8)) >= 1.0:
             raise ValueError(
-                f"gamma is {self.gamma!r} and a row of P sums to {self.row_sum_range[1]!r}, so "
-                "values would be infinite; divide each row of P by its sum"
+                f"gamma is {self.gamma!r} and a row of P sums to {largest_sum!r}, so values cannot "
+                "be told from infinite ones; choose a smaller gamma, or divide each row by its sum"
             )
 
     @property
@@ -81,6 +82,11 @@ class FiniteMDP:
         """Smallest and largest computed sum of a row of P, 1 up to rounding."""
         sums = validate.row_sums(self.P)[self.feasible.ravel()]
         return float(sums.min()), float(sums.max())
+
+    @cached_property
+    def width(self) -> int:
+        """Most next states that any pair (s, a) has."""
+        return int(np.diff(self.P.indptr).max())
 
     @cached_property
     def largest_reward(self) -> float:
