@@ -1,4 +1,4 @@
-"""The command `scal`: solve, doctor.
+"""The command `scal`: solve, train, resume, eval, doctor.
 
 Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed), 2 bad input.
 """
@@ -6,8 +6,9 @@ Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed)
 import json
 import sys
 import time
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 from rich.console import Console
@@ -15,6 +16,9 @@ from rich.console import Console
 from scal import doctor, present
 from scal.mdp import solve
 from scal.problems import find_problem
+
+if TYPE_CHECKING:
+    from scal.run.agent import SCAL
 
 
 @dataclass(frozen=True)
@@ -103,8 +107,109 @@ class Doctor:
         return 0 if all(report["checks"].values()) else 1
 
 
+@dataclass(frozen=True)
+class Train:
+    """Learn a Gymnasium environment with SCAL."""
+
+    env: tyro.conf.Positional[str]
+    """Id of the environment, such as CartPole-v1 or HalfCheetah-v5."""
+    steps: int = 50_000
+    """Interactions with the environment."""
+    seed: int = 0
+    """Decides everything."""
+    preset: str = "default"
+    """default, or paper for the literal method."""
+    out: Path | None = None
+    """Folder of the run; runs/ENV-SEED if left out."""
+    options: Annotated[dict[str, str], tyro.conf.arg(name="set")] = field(default_factory=dict)
+    """Options of the learner as NAME VALUE pairs, for example --set mu 0.5 n_steps 1."""
+    quiet: bool = False
+    """No progress bar."""
+
+    def run(self) -> int:
+        """Train, save, say how well it does."""
+        from scal.run import training
+        from scal.run.agent import SCAL
+        from scal.run.options import parse
+
+        agent = SCAL(self.env, self.seed, self.preset, **parse(self.options))
+        default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}"
+        folder = training.new_folder(self.out or default)
+        return _train(agent, self.steps, folder, self.quiet)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run, exactly as if it had never stopped."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    steps: int = 50_000
+    """Further interactions."""
+    quiet: bool = False
+    """No progress bar."""
+
+    def run(self) -> int:
+        """Load the newest checkpoint and train on."""
+        from scal.run import training
+
+        return _train(training.open_run(self.folder), self.steps, self.folder, self.quiet)
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Play episodes with a trained agent's greedy policy."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    episodes: int = 10
+    """Whole episodes, with seeds that training never used."""
+    json: bool = False
+    """Print one JSON object instead of a line."""
+
+    def run(self) -> int:
+        """Evaluate and report."""
+        from scal.run import training
+
+        returns = training.open_run(self.folder).evaluate(self.episodes)
+        report = {
+            "mean": float(returns.mean()),
+            "std": float(returns.std()),
+            "min": float(returns.min()),
+            "episodes": self.episodes,
+            "returns": returns.tolist(),
+        }
+        if self.json:
+            print(json.dumps(report))
+        else:
+            print(
+                "return {mean:.1f} ± {std:.1f}, worst {min:.1f}, {episodes} episodes".format(
+                    **report
+                )
+            )
+        return 0
+
+
+def _train(agent: "SCAL", steps: int, folder: Path, quiet: bool) -> int:
+    from scal.run import training
+
+    finished = training.train(agent, steps, folder, progress=not quiet)
+    if not finished:
+        print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
+        return 0
+    returns = agent.evaluate(10)
+    print(
+        f"{agent.env_id}: return {returns.mean():.1f} ± {returns.std():.1f} after {agent.steps:,}"
+    )
+    print(f"wrote {folder}; scal eval {folder} plays more, scal resume {folder} goes on")
+    return 0
+
+
 Command = (
     Annotated[Solve, tyro.conf.subcommand("solve")]
+    | Annotated[Train, tyro.conf.subcommand("train")]
+    | Annotated[Resume, tyro.conf.subcommand("resume")]
+    | Annotated[Eval, tyro.conf.subcommand("eval")]
     | Annotated[Doctor, tyro.conf.subcommand("doctor")]
 )
 

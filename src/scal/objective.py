@@ -1,11 +1,13 @@
-"""The Z-function and the slack that minimises the augmented Lagrangian (paper, section 2.2).
+"""The objective, once, for one transition: numbers, or arrays of any library (paper, 2.2 and 4).
 
-    z = x + μ (h + r + γV(s') − V(s))          one transition
-    Z = E[z | s, a]                            the same with γE[V(s')] in place of γV(s')
-    h = [V − r − γE[V(s')] − x/μ]₊             closed form of the minimiser over h ≥ 0
-    Z = [x + μ (r + γE[V(s')] − V)]₊           and what it makes of Z
+    z  = x̄ + μ (h + y − V(s))                  y = r + γV̄(s'), bars mark targets
+    L̂ = V(s₀) + x z/μ + β/2 (x − z)²           (comp-func-targ), one sample of it
 
-Written for numbers and arrays of any library alike: the exact solvers and the learner share it.
+The exact solvers take Z = E[z], with y = r + γE[V(s')], and its closed forms over h ≥ 0:
+
+    h = [V − y − x/μ]₊                          Z = [x + μ(y − V)]₊
+
+The learner takes the minibatch mean of `composite` and differentiates it.
 """
 
 from typing import Any
@@ -28,3 +30,12 @@ def closed_slack(mu: Any, x: Any, target: Any, value: Any) -> Any:
     """
     gap = value - target - x / mu
     return gap * (gap > 0)
+
+
+def composite(mu: Any, beta: Any, initial_value: Any, x: Any, z: Any) -> Any:
+    """One sample of the composite objective V(s₀) + x z/μ + β/2 (x − z)².
+
+    >>> composite(mu=2.0, beta=4.0, initial_value=1.0, x=3.0, z=2.0)
+    6.0
+    """
+    return initial_value + x * z / mu + 0.5 * beta * (x - z) ** 2

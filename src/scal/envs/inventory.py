@@ -4,11 +4,11 @@
     r  = −K·1{a > 0} − c·[min(s + a, M) − s]₊ − h·s + p·[min(s + a, M) − s']₊
 
 Stock s and order a are 0..M. The same two functions, `stock_after` and `profit`, make the exact
-`FiniteMDP` and the Gymnasium environment `scal/Inventory-v0`.
+`FiniteMDP`, the Gymnasium environment `scal/Inventory-v0` and its copy in JAX.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln, pdtrc
 
 from scal.mdp import FiniteMDP
+
+if TYPE_CHECKING:
+    from scal.envs.functional import FunctionalEnv, Key, Transition
 
 Array = NDArray[np.float64]
 
@@ -45,19 +48,19 @@ class Inventory:
             if not (np.isfinite(value) and value >= 0.0):
                 raise ValueError(f"{name} is {value!r}; use a finite number of at least 0")
 
-    def stock_after(self, stock: Any, order: Any, demand: Any) -> Any:
-        """Stock at the end of the day."""
-        return np.maximum(np.minimum(stock + order, self.capacity) - demand, 0)
+    def stock_after(self, stock: Any, order: Any, demand: Any, xp: Any = np) -> Any:
+        """Stock at the end of the day; `xp` is the library of the arrays."""
+        return xp.maximum(xp.minimum(stock + order, self.capacity) - demand, 0)
 
-    def profit(self, stock: Any, order: Any, next_stock: Any) -> Any:
-        """Revenue of the day less its costs."""
-        filled = np.minimum(stock + order, self.capacity)
+    def profit(self, stock: Any, order: Any, next_stock: Any, xp: Any = np) -> Any:
+        """Revenue of the day less its costs; `xp` is the library of the arrays."""
+        filled = xp.minimum(stock + order, self.capacity)
         costs = (
             self.entry_cost * (order > 0)
-            + self.unit_cost * np.maximum(filled - stock, 0)
+            + self.unit_cost * xp.maximum(filled - stock, 0)
             + self.holding_cost * stock
         )
-        return self.price * np.maximum(filled - next_stock, 0) - costs
+        return self.price * xp.maximum(filled - next_stock, 0) - costs
 
     def mdp(self, gamma: float = 0.99, rho0: ArrayLike | None = None) -> FiniteMDP:
         """The problem as an exact MDP; starts are uniform if `rho0` is left out."""
@@ -77,6 +80,39 @@ class Inventory:
         R = self.profit(s[..., None], a[..., None], stocks)
         return FiniteMDP.from_dense(P, R, gamma, rho0)
 
+    def functional(self, start: int | None = None, days: int = 100) -> "FunctionalEnv":
+        """The problem in pure JAX; the arguments are those of the Gymnasium environment."""
+        # here, because the exact side is not to wait for JAX
+        import jax
+        import jax.numpy as jnp
+
+        from scal.envs.functional import FunctionalEnv, Spaces
+
+        self.check_episode(start, days)
+        lowest, highest = (0, self.capacity) if start is None else (start, start)
+
+        def reset(key: "Key") -> jax.Array:
+            return jax.random.randint(key, (), lowest, highest + 1, jnp.int32)
+
+        def observe(stock: jax.Array) -> jax.Array:
+            return stock[None].astype(jnp.float32)
+
+        def step(key: "Key", stock: jax.Array, order: jax.Array) -> "Transition":
+            demand = jax.random.poisson(key, self.demand, dtype=jnp.int32)
+            after = self.stock_after(stock, order, demand, xp=jnp)
+            reward = self.profit(stock, order, after, xp=jnp)
+            return after, reward.astype(jnp.float32), jnp.array(False)
+
+        spaces = Spaces(1, self.capacity + 1, discrete=True)
+        return FunctionalEnv("scal/Inventory-v0", spaces, days, reset, observe, step)
+
+    def check_episode(self, start: int | None, days: int) -> None:
+        """Raise ValueError if no episode can start with `start` or last for `days`."""
+        if start is not None and not 0 <= start <= self.capacity:
+            raise ValueError(f"start is {start}; use a stock from 0 to {self.capacity}")
+        if days < 1:
+            raise ValueError(f"days is {days}; use a whole number of at least 1")
+
 
 class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
     """The problem as a Gymnasium environment: one step a day, cut off after `days`.
@@ -94,12 +130,9 @@ class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
         **constants: Any,
     ) -> None:
         self.problem = Inventory(**constants)
-        capacity = self.problem.capacity
-        if start is not None and not 0 <= start <= capacity:
-            raise ValueError(f"start is {start}; use a stock from 0 to {capacity}")
-        if days < 1:
-            raise ValueError(f"days is {days}; use a whole number of at least 1")
+        self.problem.check_episode(start, days)
         self.start, self.days, self.render_mode = start, days, render_mode
+        capacity = self.problem.capacity
         self.observation_space = gym.spaces.Box(0.0, float(capacity), (1,), np.float32)
         self.action_space = gym.spaces.Discrete(capacity + 1)
         self.stock = self.day = 0

@@ -1,0 +1,18 @@
+"""Gymnasium ids with a copy in JAX."""
+
+from scal.envs.acrobot import ACROBOT
+from scal.envs.cartpole import CARTPOLE
+from scal.envs.functional import FunctionalEnv
+from scal.envs.inventory import Inventory
+from scal.envs.pendulum import PENDULUM
+
+FUNCTIONAL = {env.name: env for env in (ACROBOT, CARTPOLE, PENDULUM, Inventory().functional())}
+
+
+def functional_env(name: str) -> FunctionalEnv | None:
+    """The copy of that environment with its default arguments, if there is one.
+
+    >>> functional_env("CartPole-v1").time_limit
+    500
+    """
+    return FUNCTIONAL.get(name)

@@ -1,0 +1,55 @@
+"""Environments as pure functions, for programs that are compiled as a whole.
+
+    s ~ reset(key)        o = observe(s)        s', r, terminated = step(key, s, a)
+
+All numbers are float32, and every function works under `jit` and `vmap`. Nothing here counts steps:
+whoever runs the loop cuts episodes off after `time_limit` steps.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+Key = jax.Array
+"""A random key of JAX, used once."""
+State = Any
+"""Any pytree of arrays; `step` keeps its structure, shapes and types."""
+Transition = tuple[State, jax.Array, jax.Array]
+"""(next state, reward, terminated)"""
+
+
+class Spaces(NamedTuple):
+    """What goes in and what comes out."""
+
+    observation_size: int
+    """Length of the observation, a vector."""
+    action_size: int
+    """Number of actions if they are discrete, dimension of an action otherwise."""
+    discrete: bool
+    """Actions are whole numbers from 0 (int32) rather than float32 vectors."""
+    action_scale: tuple[float, ...] = ()
+    """ā for each dimension: continuous actions lie in [−ā, ā]."""
+
+
+class FunctionalEnv(NamedTuple):
+    """An environment as pure functions of a state and a random key."""
+
+    name: str
+    """Id of the Gymnasium environment that it copies."""
+    spaces: Spaces
+    """Sizes and types of observations and actions."""
+    time_limit: int
+    """Steps after which an episode is truncated, by the loop and not by `step`."""
+    reset: Callable[[Key], State]
+    """A random start."""
+    observe: Callable[[State], jax.Array]
+    """The observation of a state."""
+    step: Callable[[Key, State, jax.Array], Transition]
+    """One transition."""
+
+
+def wrap(angle: jax.Array) -> jax.Array:
+    """The same angle in [−π, π]."""
+    return angle - 2.0 * jnp.pi * jnp.round(angle / (2.0 * jnp.pi))

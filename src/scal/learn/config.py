@@ -1,0 +1,155 @@
+"""The options of SCAL: one frozen dataclass, two presets.
+
+`DEFAULT` is the form that learns best, `PAPER` the paper's own; docs/deviations.md says what each
+difference buys. An option exists because the two differ in it, or because a problem needs it.
+"""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Config:
+    """Options of the learner. Values are in units of the running TD error if `units` says so."""
+
+    gamma: float = 0.99
+    """Discount factor γ."""
+    mu: float = 0.3
+    """Penalty parameter μ of the augmented Lagrangian: how far x moves per unit of advantage."""
+    beta: float = 5 / 0.3
+    """Weight β of the term that ties x to z; κ = μβ must exceed 1 with the penalty step."""
+    slack_scale: float = 0.3
+    """C: the scale of the slack h."""
+    flow: float = 0.5
+    """Share of γ∇V(s') that the linear term keeps; the paper's semi-gradient drops all of it."""
+    s0_mix: float = 1.0
+    """Share of replayed states among the initial states; the paper has initial states only."""
+    units: Literal["td_rms", "raw"] = "td_rms"
+    """Whether TD errors are divided by their running root mean square before they enter z."""
+    multiplier: Literal["ratio", "density"] = "ratio"
+    """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
+    theta_step: Literal["regression", "penalty"] = "regression"
+    """Whether x sees only the quadratic term, fitted to [z]₊, or the whole objective."""
+    order: Literal["jacobi", "gauss_seidel"] = "jacobi"
+    """Whether V, h and x are updated from one gradient or one after another."""
+    n_steps: int = 3
+    """Length l of the multi-step target."""
+    cuts: bool = True
+    """Whether later steps of the target are weighed by min(1, π/π_b)."""
+    clip_targets: bool = True
+    """Whether V̄ is kept inside [r_min, r_max]/(1 − γ), as seen so far."""
+    scale_rewards: bool = True
+    """Whether rewards are divided by the running standard deviation of the discounted return."""
+    normalize_observations: bool = False
+    """Whether observations are centred and scaled by their running mean and deviation."""
+    lr_value: float = 1e-3
+    """Adam's rate for V."""
+    lr_slack: float = 1e-3
+    """Adam's rate for h."""
+    lr_multiplier: float = 3e-4
+    """Adam's rate for x."""
+    anneal_steps: int = 100_000
+    """Interactions over which the rates fall linearly to a tenth."""
+    clip: float = 10.0
+    """Largest norm of a layer's gradient."""
+    targets: Literal["polyak", "copy"] = "polyak"
+    """Whether targets follow a little every update or are copied now and then."""
+    period_value: int = 40
+    """T of V̄: it moves by 1/T per update, or is copied every T."""
+    period_multiplier: int = 200
+    """T of x̄."""
+    sampling: Literal["uniform", "proportional"] = "uniform"
+    """Whether transitions are drawn evenly or in proportion to [r + γV̄(s') − V(s)]₊."""
+    batch_size: int = 64
+    """Transitions per update."""
+    replay_size: int = 10_000
+    """Transitions that are kept."""
+    warmup: int = 1_000
+    """Interactions before the first update."""
+    epsilon: float = 0.05
+    """Share of uniform actions in the behaviour, for discrete actions."""
+    sigma: float = 0.7
+    """Standard deviation of the policy before the tanh, for continuous actions."""
+    width: int = 64
+    """Units of a hidden layer."""
+    depth: int = 2
+    """Hidden layers."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            _check(field.name, getattr(self, field.name))
+        if isinstance(self.kappa, float) and self.theta_step == "penalty" and self.kappa <= 1.0:
+            raise ValueError(
+                f"mu*beta is {self.kappa:g} with theta_step='penalty', so that x would flip sign; "
+                "choose beta > 1/mu, or theta_step='regression'"
+            )
+
+    @property
+    def kappa(self) -> Any:
+        """κ = μβ."""
+        return self.mu * self.beta
+
+
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "gamma": (0.0, 1.0 - 1e-9),
+    "flow": (0.0, 1.0),
+    "s0_mix": (0.0, 1.0),
+    "epsilon": (0.0, 1.0),
+    "warmup": (0, float("inf")),
+    "slack_scale": (0.0, float("inf")),
+}
+_AT_LEAST_ONE = {
+    "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
+    "width", "depth",
+}  # fmt: skip
+_CHOICES = {
+    "units": ("td_rms", "raw"),
+    "multiplier": ("ratio", "density"),
+    "theta_step": ("regression", "penalty"),
+    "order": ("jacobi", "gauss_seidel"),
+    "targets": ("polyak", "copy"),
+    "sampling": ("uniform", "proportional"),
+}
+
+
+def _check(name: str, value: Any) -> None:
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise ValueError(f"{name} is {value!r}; use one of {', '.join(_CHOICES[name])}")
+    elif isinstance(value, bool):
+        return
+    elif isinstance(value, int | float):  # traced numbers of a sweep pass unchecked
+        tiny = 1 if name in _AT_LEAST_ONE else 1e-12
+        low, high = _BOUNDS.get(name, (tiny, float("inf")))
+        if not low <= value <= high:
+            upper = "" if high == float("inf") else f" and at most {high:g}"
+            raise ValueError(f"{name} is {value!r}; use at least {low:g}{upper}")
+
+
+DEFAULT = Config()
+
+PAPER = Config(
+    gamma=0.98,
+    beta=100 / 0.3,
+    slack_scale=0.5,
+    flow=0.0,
+    s0_mix=0.0,
+    units="raw",
+    multiplier="density",
+    theta_step="penalty",
+    n_steps=1,
+    cuts=False,
+    clip_targets=False,
+    scale_rewards=False,
+    lr_slack=3e-3,
+    lr_multiplier=1e-3,
+    clip=1.0,
+    targets="copy",
+    period_value=384,
+    period_multiplier=384,
+    sampling="proportional",
+    replay_size=50_000,
+)
+
+PRESETS = {"default": DEFAULT, "paper": PAPER}

@@ -1,0 +1,304 @@
+"""Algorithm 2: SCAL, a stochastic composite augmented Lagrangian method (paper, section 4).
+
+    init      networks φ, ψ, θ and targets φ̄, θ̄                                    lines 1–2
+    act       the behaviour policy, x₂ with a little noise                            line 4
+    observe   the transition goes into the buffer D                                   line 4
+    update    sample D, differentiate the composite objective, step, move targets     lines 5–10
+
+All four are pure functions of a `Learner`, and the same whether an environment is stepped in Python
+or inside the compiled program.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from scal import objective
+from scal.envs.functional import Spaces
+from scal.learn import networks as nets
+from scal.learn import policy, replay, statistics
+from scal.learn.config import Config
+from scal.learn.networks import Layer, Multiplier, Networks
+from scal.learn.replay import Batch, Replay, Transition
+from scal.learn.statistics import Statistics
+
+Array = jax.Array
+ADAM = optax.scale_by_adam()
+INITIAL_STATES = 1_000
+
+
+class Learner(NamedTuple):
+    """Everything that learning is: with the same Learner, the future is the same."""
+
+    networks: Networks
+    value_target: list[Layer]
+    """φ̄"""
+    multiplier_target: Multiplier
+    """θ̄"""
+    moments: Any
+    """Adam's, for all three networks."""
+    replay: Replay
+    statistics: Statistics
+    updates: Array
+    key: Array
+
+
+class Metrics(NamedTuple):
+    """What an update saw, in the units of the environment's rewards."""
+
+    primal_value: Array
+    """E[V(s₀)]"""
+    dual_value: Array
+    """E[x r] / (1 − γ)"""
+    violation: Array
+    """E[y − V]₊"""
+    complementarity: Array
+    """E[x h]"""
+    mass: Array
+    """E[x]"""
+    mass_predicted: Array
+    """What E[x] is at the fixed point."""
+    td_rms: Array
+    slack: Array
+    """E[h], in units of the TD error"""
+    log_ratio: Array
+    """E|log π/π_b|"""
+
+
+def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> Learner:
+    """Lines 1–2: random networks, targets equal to them, an empty buffer."""
+    network_key, key = jax.random.split(key)
+    networks = nets.init_networks(network_key, spaces, config)
+    return Learner(
+        networks=networks,
+        value_target=networks.value,
+        multiplier_target=networks.multiplier,
+        moments=ADAM.init(networks),
+        replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
+        statistics=statistics.init_statistics(spaces.observation_size, environments),
+        updates=jnp.zeros((), jnp.int32),
+        key=key,
+    )
+
+
+def act(
+    learner: Learner, observation: Array, spaces: Spaces, config: Config
+) -> tuple[Learner, policy.Choice]:
+    """Line 4: actions of the behaviour policy for N observations."""
+    key, act_key = jax.random.split(learner.key)
+    _, head = nets.heads(
+        learner.networks.multiplier, perceive(learner.statistics, observation, config)
+    )
+    return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
+
+
+def observe(learner: Learner, row: Transition, next_start: Array, config: Config) -> Learner:
+    """Line 4: store what happened; `next_start` holds the first observations of new episodes."""
+    return learner._replace(
+        replay=replay.store_initial(replay.store(learner.replay, row), next_start, row.ended),
+        statistics=statistics.see(
+            learner.statistics, row.observation, row.reward, row.ended, config.gamma
+        ),
+    )
+
+
+def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
+    """What the networks see of an observation."""
+    return (
+        statistics.normalize(stats, observation) if config.normalize_observations else observation
+    )
+
+
+def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Metrics]:
+    """Lines 5–10."""
+    key, sample_key = jax.random.split(learner.key)
+    weigh = partial(violation, learner, config) if config.sampling == "proportional" else None
+    batch = replay.sample(
+        sample_key, learner.replay, config.batch_size, config.n_steps, config.s0_mix, weigh
+    )
+    return update_on(learner._replace(key=key), batch, spaces, config)
+
+
+def update_on(
+    learner: Learner, batch: Batch, spaces: Spaces, config: Config
+) -> tuple[Learner, Metrics]:
+    """Lines 6–10, for a given batch."""
+    see = partial(perceive, learner.statistics, config=config)
+    window = batch.window._replace(
+        observation=see(batch.window.observation),
+        next_observation=see(batch.window.next_observation),
+    )
+    batch = batch._replace(window=window, starts=see(batch.starts))
+    target = multi_step_target(learner, batch, spaces, config)
+    error = target - nets.value(learner.networks.value, window.observation[:, 0])
+    stats = statistics.see_td_errors(learner.statistics, error, learner.updates)
+    learner = learner._replace(statistics=stats)
+    loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
+    if config.order == "jacobi":
+        gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
+        learner = _descend(learner, gradients, config)
+    else:
+        for name in Networks._fields:
+            gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
+            rest = jax.tree.map(jnp.zeros_like, gradients)
+            learner = _descend(learner, rest._replace(**{name: getattr(gradients, name)}), config)
+    return _move_targets(learner, config), metrics
+
+
+def violation(learner: Learner, config: Config, rows: Transition) -> Array:
+    """[r + γV̄(s') − V(s)]₊, what proportional sampling weighs by (paper, section 6.2)."""
+    see = partial(perceive, learner.statistics, config=config)
+    scale = statistics.reward_scale(learner.statistics) if config.scale_rewards else 1.0
+    after = nets.value(learner.value_target, see(rows.next_observation))
+    before = nets.value(learner.networks.value, see(rows.observation))
+    target = scale * rows.reward + config.gamma * jnp.where(rows.terminated, 0.0, after)
+    return jnp.maximum(target - before, 0.0)
+
+
+def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Config) -> Array:
+    """y = r + γV̄(s'), plus Σ_j w_j (r_j + γV̄(s'_j) − V̄(s_j)) with w_j = Π γ·min(1, π/π_b).
+
+    Without cuts the sum telescopes to the paper's Σ_{j<m} γ^j r_j + γ^m V̄, where m ≤ l counts the
+    steps up to the end of the episode or of the data.
+    """
+    window, stats = batch.window, learner.statistics
+    scale = statistics.reward_scale(stats) if config.scale_rewards else 1.0
+    after = nets.value(learner.value_target, window.next_observation)
+    if config.clip_targets:
+        low, high = stats.reward_low, stats.reward_high
+        after = jnp.clip(after, scale * low / (1 - config.gamma), scale * high / (1 - config.gamma))
+    after = jax.lax.stop_gradient(after)
+    one_step = scale * window.reward + config.gamma * jnp.where(window.terminated, 0.0, after)
+    weight = batch.valid[:, 1:].astype(jnp.float32) * config.gamma
+    if config.cuts and config.n_steps > 1:
+        later = jax.tree.map(lambda field: field[:, 1:], window)
+        _, head = nets.heads(learner.networks.multiplier, later.observation)
+        log_pi = policy.log_prob(head, later.action, spaces, config)
+        weight *= jnp.exp(jnp.minimum(log_pi - later.log_prob, 0.0))
+    weight = jnp.cumprod(weight, axis=1)
+    correction = weight * (one_step[:, 1:] - after[:, :-1])
+    return jax.lax.stop_gradient(one_step[:, 0] + correction.sum(axis=1))
+
+
+def predicted_mass(config: Config) -> Array:
+    """E[x] at the fixed point of the update, the constant direction of ∇V being zero."""
+    kept = config.gamma * config.flow
+    if config.theta_step == "regression":
+        return jnp.ones(())
+    return jnp.asarray((1.0 - kept) / ((2.0 * config.kappa - 1.0) / (config.kappa - 1.0) - kept))
+
+
+def _loss(
+    networks: Networks,
+    learner: Learner,
+    batch: Batch,
+    target: Array,
+    spaces: Spaces,
+    config: Config,
+) -> tuple[Array, Metrics]:
+    """The minibatch mean of the composite objective."""
+    first = jax.tree.map(lambda field: field[:, 0], batch.window)
+    stats = learner.statistics
+    unit = stats.td_rms if config.units == "td_rms" else jnp.ones(())
+    fixed = jax.lax.stop_gradient
+
+    def in_units(v: Array) -> Array:
+        """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
+        return fixed(v) / unit + (v - fixed(v))
+
+    def x_of(theta: Multiplier) -> tuple[Array, Array]:
+        mass, head = nets.heads(theta, first.observation)
+        log_pi = policy.log_prob(head, first.action, spaces, config)
+        x = policy.multiplier(mass, log_pi, first.log_prob, first.action, spaces, config)
+        return x, log_pi
+
+    states = [first.observation, first.next_observation, batch.starts]
+    if _is_one(config.s0_mix):
+        states.pop()  # the starts are the observations
+    V, V_next, *other = jnp.split(nets.value(networks.value, jnp.concatenate(states)), len(states))
+    V0 = other[0] if other else V
+    h = nets.slack(
+        networks.slack, first.observation, first.action, spaces.discrete, config.slack_scale
+    )
+    x, log_pi = x_of(networks.multiplier)
+    x_target, _ = x_of(learner.multiplier_target)
+    z = objective.z(config.mu, fixed(x_target), h, target / unit, in_units(V))
+
+    regression = config.theta_step == "regression"
+    x_primal = fixed(x) if regression else x
+    kept = config.flow * config.gamma
+    after = fixed(x) * jnp.where(first.terminated, 0.0, in_units(V_next))
+    loss = objective.composite(
+        config.mu, config.beta, (1.0 - kept) * in_units(V0), x_primal, z
+    ) + kept * (after - fixed(after))
+    if config.units == "td_rms":
+        loss = loss / (1.0 + config.kappa)
+    if regression:
+        loss = loss + 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
+
+    scale = statistics.reward_scale(stats) if config.scale_rewards else jnp.ones(())
+    metrics = Metrics(
+        primal_value=V0.mean() / scale,
+        dual_value=(x * first.reward).mean() / (1.0 - config.gamma),
+        violation=jnp.maximum(target - V, 0.0).mean() / scale,
+        complementarity=(x * h).mean(),
+        mass=x.mean(),
+        mass_predicted=predicted_mass(config),
+        td_rms=jnp.sqrt(jnp.mean((target - V) ** 2)) / scale,
+        slack=h.mean(),
+        log_ratio=jnp.abs(log_pi - first.log_prob).mean(),
+    )
+    return loss.mean(), metrics
+
+
+def _is_one(option: Any) -> bool:
+    """Whether an option is the constant 1, not a number of a sweep."""
+    return isinstance(option, float) and option == 1.0
+
+
+def _descend(learner: Learner, gradients: Networks, config: Config) -> Learner:
+    """Clip every layer, then Adam with annealed rates."""
+    progress = learner.statistics.steps / config.anneal_steps
+    annealed = jnp.maximum(1.0 - 0.9 * progress, 0.1)
+    rates = Networks(config.lr_value, config.lr_slack, config.lr_multiplier)  # type: ignore[arg-type]
+    clipped = jax.tree.map(
+        partial(_clip, config.clip), gradients, is_leaf=lambda node: isinstance(node, Layer)
+    )
+    steps, moments = ADAM.update(clipped, learner.moments)
+    networks = Networks(
+        *(
+            jax.tree.map(lambda p, s, rate=rate: p - annealed * rate * s, params, step)
+            for params, step, rate in zip(learner.networks, steps, rates, strict=True)
+        )
+    )
+    return learner._replace(networks=networks, moments=moments)
+
+
+def _clip(limit: float, layer: Layer) -> Layer:
+    """The layer's gradient, scaled down to a norm of `limit` if it is larger."""
+    norm = jnp.sqrt(jnp.sum(layer.weight**2) + jnp.sum(layer.bias**2))
+    factor = jnp.minimum(1.0, limit / (norm + 1e-12))
+    return Layer(factor * layer.weight, factor * layer.bias)
+
+
+def _move_targets(learner: Learner, config: Config) -> Learner:
+    """φ̄ and θ̄ follow φ and θ."""
+    updates = learner.updates + 1
+
+    def follow(target: Any, network: Any, period: int) -> Any:
+        if config.targets == "polyak":
+            rate = jnp.asarray(1.0 / period)
+        else:
+            rate = jnp.where(updates % period == 0, 1.0, 0.0)
+        return jax.tree.map(lambda t, n: t + rate * (n - t), target, network)
+
+    return learner._replace(
+        value_target=follow(learner.value_target, learner.networks.value, config.period_value),
+        multiplier_target=follow(
+            learner.multiplier_target, learner.networks.multiplier, config.period_multiplier
+        ),
+        updates=updates,
+    )

@@ -1,0 +1,1 @@
+"""Running a learner: environments, evaluation, records."""

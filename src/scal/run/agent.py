@@ -1,0 +1,254 @@
+"""`scal.SCAL`: an agent that learns any Gymnasium environment, saves itself, and goes on exactly.
+
+agent = scal.SCAL("CartPole-v1", seed=0)
+agent.learn(25_000)
+agent.evaluate(10).mean()
+"""
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import jax
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scal.learn import networks as nets
+from scal.learn import policy, scal
+from scal.learn.config import PRESETS, Config
+from scal.learn.scal import Learner
+from scal.mdp import Certificate, certify
+from scal.run import checkpoint, loop
+from scal.run.loop import Carry, Episode
+from scal.run.spaces import Factory, adapt, factory_of, unbounded
+
+Record = dict[str, Any]
+
+
+class SCAL:
+    """A learner in a Gymnasium environment.
+
+    Parameters
+    ----------
+    env : an id, an environment made by `gymnasium.make`, or a function that returns one.
+    seed : decides everything.
+    preset : "default", or "paper" for the literal method.
+    options : fields of `scal.learn.config.Config`, to change single options of the preset.
+    """
+
+    def __init__(
+        self,
+        env: str | gym.Env[Any, Any] | Factory,
+        seed: int = 0,
+        preset: str = "default",
+        **options: Any,
+    ) -> None:
+        if not isinstance(seed, int) or seed < 0:
+            raise ValueError(f"seed is {seed!r}; use a whole number of at least 0")
+        self.factory = factory_of(env)
+        made = self.factory()
+        self.env_id = made.spec.id if made.spec else None
+        adapted, self.spaces = adapt(made)
+        self.seed, self.preset = seed, preset
+        self.config = configure(preset, options, unbounded(made))
+        self.episode = Episode(adapted, self.env_id or str(made), seed)
+        self.steps = 0
+        self.finished: list[float] = []
+        """Returns of the episodes that ended since the last record."""
+        self._learner = scal.init(jax.random.key(seed), self.spaces, self.config)
+        self._carry: Carry | None = None
+
+    @property
+    def learner(self) -> Learner:
+        """The state of learning, a pytree of arrays."""
+        return self._learner if self._carry is None else self._carry.learner
+
+    def learn(
+        self,
+        steps: int,
+        progress: bool = False,
+        record: Callable[[Record], None] | None = None,
+        every: int = 1_000,
+    ) -> "SCAL":
+        """Interact `steps` times, with one update each; `record` gets a line `every` so often."""
+        if steps < 0:
+            raise ValueError(f"steps is {steps}; use a whole number of at least 0")
+        lines = self.iterate(steps, every)
+        if progress:
+            from scal.run.record import show_progress
+
+            lines = show_progress(lines, self.steps, self.steps + steps)
+        for line in lines:
+            if record:
+                record(line)
+        return self
+
+    def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
+        """`learn`, as a stream of records: one whenever `every` divides the number of steps."""
+        carry = self._begun()
+        advance = partial(loop.advance, spaces=self.spaces, config=self.config)
+        for _ in range(steps):
+            action = self._environment_action(np.asarray(carry.choice.action)[0])
+            after, reward, terminated, ended = self.episode.step(action)
+            start = self._next_episode() if ended else after
+            self.steps += 1
+            carry = self._carry = advance(
+                carry,
+                np.float32(reward),
+                after,
+                np.bool_(terminated),
+                np.bool_(ended),
+                start,
+                learning=self.steps > self.config.warmup,
+            )
+            if self.steps % every == 0:
+                line, carry = self._record(carry, every)
+                self._carry = carry
+                yield line
+
+    def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
+        """The action for one observation, in the environment's own units."""
+        array = np.asarray(observation, dtype=np.float32).reshape(-1)
+        if array.size != self.spaces.observation_size:
+            raise ValueError(
+                f"observation has {array.size} entries; {self.episode.name} has "
+                f"{self.spaces.observation_size}"
+            )
+        if deterministic:
+            action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
+        else:
+            key = jax.random.key(np.random.default_rng().integers(2**32))
+            action = np.asarray(_sampled(self.learner, array, key, self.spaces, self.config))
+        return self._own_units(self._environment_action(action))
+
+    def evaluate(self, episodes: int = 10, deterministic: bool = True) -> NDArray[np.float64]:
+        """Undiscounted returns of whole episodes, in an environment and with seeds of their own."""
+        env, _ = adapt(self.factory())
+        returns = np.zeros(episodes)
+        for number in range(episodes):
+            sequence = np.random.SeedSequence([self.seed, number, 0xE7A1])
+            seed, noise = (int(word) for word in sequence.generate_state(2))
+            observation, _ = env.reset(seed=seed)
+            key, over = jax.random.key(noise), False
+            while not over:
+                array = np.asarray(observation, dtype=np.float32).reshape(-1)
+                if deterministic:
+                    action = _greedy(self.learner, array, self.spaces, self.config)
+                else:
+                    key, use = jax.random.split(key)
+                    action = _sampled(self.learner, array, use, self.spaces, self.config)
+                step = env.step(self._environment_action(np.asarray(action)))
+                observation, over = step[0], bool(step[2] or step[3])
+                returns[number] += float(step[1])
+        return returns
+
+    def certificate(self, gamma: float | None = None) -> Certificate:
+        """Bounds on the optimum and on the greedy policy, where the environment knows its MDP."""
+        problem: Any = getattr(self.episode.env.unwrapped, "problem", None)
+        if not hasattr(problem, "mdp"):
+            raise ValueError(
+                f"{self.episode.name} has no known MDP to certify against; "
+                "use scal/Inventory-v0, or scal.certify with an MDP of your own"
+            )
+        mdp = problem.mdp(self.config.gamma if gamma is None else gamma)
+        states = np.arange(mdp.n_states, dtype=np.float32)[:, None]
+        return certify(mdp, policy=np.array([int(self.predict(s)) for s in states]))
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint into the folder `path`; the last two are kept."""
+        if self.env_id is None:
+            raise ValueError("the environment has no id to be saved by; register it with Gymnasium")
+        facts = {
+            "steps": self.steps,
+            "env": self.env_id,
+            "seed": self.seed,
+            "preset": self.preset,
+            "config": dataclasses.asdict(self.config),
+            "spaces": self.spaces._asdict(),
+            "episode": self.episode.number,
+            "actions": [np.asarray(action).tolist() for action in self.episode.actions],
+            "finished": self.finished,
+        }
+        return checkpoint.save(Path(path), self._begun(), facts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "SCAL":
+        """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
+        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        agent = cls(facts["env"], facts["seed"], facts["preset"], **facts["config"])
+        agent.steps, agent.finished = facts["steps"], list(facts["finished"])
+        agent.episode.number = facts["episode"]
+        kind = np.int64 if agent.spaces.discrete else np.float32
+        observation = agent.episode.replay(
+            [np.asarray(action, kind) for action in facts["actions"]]
+        )
+        template = loop.begin(agent._learner, observation, agent.spaces, agent.config)
+        agent._carry = checkpoint.restore(template, arrays)
+        if not np.array_equal(np.asarray(agent._carry.observation)[0], observation):
+            raise ValueError(
+                f"{agent.episode.name} does not come back to where it was: its episodes are not "
+                "determined by seed and actions, so learning cannot go on from here exactly"
+            )
+        return agent
+
+    def digest(self) -> str:
+        """sha256 of the networks."""
+        return checkpoint.digest(self.learner.networks)
+
+    def _next_episode(self) -> NDArray[np.float32]:
+        self.finished.append(self.episode.total)
+        self.episode.number += 1
+        return self.episode.reset()
+
+    def _environment_action(self, action: NDArray[Any]) -> Any:
+        return int(action) if self.spaces.discrete else np.tanh(action)
+
+    def _own_units(self, action: Any) -> Any:
+        if self.spaces.discrete:
+            return action
+        box = self.episode.env.unwrapped.action_space
+        assert isinstance(box, gym.spaces.Box)
+        return box.low + 0.5 * (action + 1.0) * (box.high - box.low)
+
+    def _begun(self) -> Carry:
+        if self._carry is None:
+            first = self.episode.reset()
+            self._carry = loop.begin(self._learner, first, self.spaces, self.config)
+        return self._carry
+
+    def _record(self, carry: Carry, every: int) -> tuple[Record, Carry]:
+        updates = max(min(every, self.steps - self.config.warmup), 1)
+        totals = carry.totals._asdict().items()
+        returned = float(np.mean(self.finished)) if self.finished else None
+        self.finished = []
+        line = {"step": self.steps, "return": returned}
+        line |= {name: float(total) / updates for name, total in totals}
+        return line, carry._replace(totals=loop.no_totals())
+
+
+def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
+    """A preset with some options changed; `normalize` decides what neither says."""
+    if preset not in PRESETS:
+        raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
+    known = {field.name for field in dataclasses.fields(Config)}
+    for name in options:
+        if name not in known:
+            raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
+    return dataclasses.replace(PRESETS[preset], **({"normalize_observations": normalize} | options))
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"))
+def _greedy(learner: Learner, observation: Any, spaces: Any, config: Config) -> Any:
+    seen = scal.perceive(learner.statistics, observation, config)
+    return policy.greedy(nets.heads(learner.networks.multiplier, seen)[1], spaces)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"))
+def _sampled(learner: Learner, observation: Any, key: Any, spaces: Any, config: Config) -> Any:
+    seen = scal.perceive(learner.statistics, observation, config)
+    return policy.behave(
+        key, nets.heads(learner.networks.multiplier, seen)[1], spaces, config
+    ).action

@@ -1,0 +1,111 @@
+"""Checkpoints that cannot execute code: safetensors for arrays, JSON for the rest.
+
+A checkpoint is a folder, written beside its place and renamed into it, so that it is whole or not
+there. The manifest holds the sha256 of the arrays; loading verifies it. The last two are kept.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+FORMAT = "scal-checkpoint-1"
+KEPT = 2
+
+
+def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
+    """Write `tree` and `facts` as folder/step-N, N being facts["steps"]."""
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"step-{facts['steps']:012d}"
+    partial = folder / f".{target.name}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    blob = save_tensors({name: np.asarray(leaf) for name, leaf in _named(tree).items()})
+    (partial / "arrays.safetensors").write_bytes(blob)
+    manifest = {"format": FORMAT, "sha256": hashlib.sha256(blob).hexdigest(), **facts}
+    (partial / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    shutil.rmtree(target, ignore_errors=True)
+    os.replace(partial, target)
+    for old in _all(folder)[:-KEPT]:
+        shutil.rmtree(old)
+    return target
+
+
+def latest(folder: Path) -> Path:
+    """The newest checkpoint that can be read."""
+    found = _all(folder)
+    if not found:
+        raise ValueError(f"folder {folder} holds no checkpoint; train first")
+    problems = []
+    for path in reversed(found):
+        try:
+            read(path)
+            return path
+        except ValueError as error:
+            problems.append(str(error))
+    raise ValueError(problems[0])
+
+
+def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Arrays by name, and the manifest, verified."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text())
+        blob = (path / "arrays.safetensors").read_bytes()
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"its format is {manifest['format']!r}")
+        if hashlib.sha256(blob).hexdigest() != manifest["sha256"]:
+            raise ValueError("its arrays are not those that were written")
+        return load_tensors(blob), manifest
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        raise ValueError(
+            f"checkpoint {path} is damaged ({error}); delete it to use the one before"
+        ) from None
+
+
+def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """The arrays in the shape of `template`."""
+    named = _named(template)
+    if set(named) != set(arrays):
+        raise ValueError("checkpoint belongs to another configuration; load it with its own")
+    leaves, structure = jax.tree.flatten(template)
+    values = []
+    for name, leaf in zip(named, leaves, strict=True):
+        array = jnp.asarray(arrays[name])
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            array = jax.random.wrap_key_data(array)
+        if array.shape != leaf.shape or array.dtype != leaf.dtype:
+            raise ValueError(f"checkpoint holds {name} of shape {array.shape}, not {leaf.shape}")
+        values.append(array)
+    return jax.tree.unflatten(structure, values)
+
+
+def digest(tree: Any) -> str:
+    """sha256 of a pytree's contents."""
+    total = hashlib.sha256()
+    for name, leaf in _named(tree).items():
+        total.update(name.encode())
+        total.update(np.asarray(leaf).tobytes())
+    return total.hexdigest()
+
+
+def _all(folder: Path) -> list[Path]:
+    return sorted(folder.glob("step-*"))
+
+
+def _named(tree: Any) -> dict[str, Any]:
+    """Leaves by path; random keys as their data."""
+    named = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        named[jax.tree_util.keystr(path)] = leaf
+    return named

@@ -1,0 +1,159 @@
+"""Whole runs as one XLA program: environment, replay and updates in a scan, seeds side by side.
+
+A run is a carry that `advance` moves on by some steps. `vmap` puts many of them next to each other,
+one per seed or per setting of numeric options, for little more than the price of one.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from scal.envs.functional import FunctionalEnv, State
+from scal.learn import networks as nets
+from scal.learn import policy, replay, scal
+from scal.learn.config import Config
+from scal.learn.replay import Transition
+from scal.learn.scal import Learner, Metrics
+
+Array = jax.Array
+Options = Mapping[str, Array]
+"""Numeric fields of the config, one value per run."""
+
+
+class Run(NamedTuple):
+    """A learner in its environments, between two steps."""
+
+    learner: Learner
+    states: State
+    observations: Array
+    age: Array
+    """Steps of every episode in progress."""
+    returns: Array
+    """Rewards of every episode in progress."""
+    finished_return: Array
+    """Return of the last episode that ended, NaN before."""
+    key: Array
+
+
+class Trace(NamedTuple):
+    """What a stretch of steps looked like, averaged."""
+
+    metrics: Metrics
+    training_return: Array
+    """Mean return of the episodes that ended, NaN if none did."""
+
+
+@partial(jax.jit, static_argnames=("env", "config", "environments"))
+def start(
+    seeds: Array, options: Options, env: FunctionalEnv, config: Config, environments: int = 1
+) -> Run:
+    """Fresh runs, one per seed."""
+
+    def one(seed: Array, options: Options) -> Run:
+        key = jax.random.key(seed)
+        learner_key, reset_key, key = jax.random.split(key, 3)
+        states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
+        observations = jax.vmap(env.observe)(states)
+        learner = scal.init(learner_key, env.spaces, _with(config, options), environments)
+        started = jnp.ones(environments, bool)
+        learner = learner._replace(
+            replay=replay.store_initial(learner.replay, observations, started)
+        )
+        zeros = jnp.zeros(environments)
+        age = jnp.zeros(environments, jnp.int32)
+        return Run(learner, states, observations, age, zeros, jnp.full((), jnp.nan), key)
+
+    return jax.vmap(one)(seeds, options)
+
+
+@partial(jax.jit, static_argnames=("env", "config", "steps", "learning"), donate_argnums=0)
+def advance(
+    runs: Run,
+    options: Options,
+    env: FunctionalEnv,
+    config: Config,
+    steps: int,
+    learning: bool = True,
+) -> tuple[Run, Trace]:
+    """Every run, `steps` interactions further; without `learning` it only fills its buffer."""
+
+    def one(run: Run, options: Options) -> tuple[Run, Trace]:
+        step = partial(_step, env=env, config=_with(config, options), learning=learning)
+        run, (metrics, returns) = jax.lax.scan(step, run, length=steps)
+        return run, Trace(jax.tree.map(lambda m: m.mean(), metrics), jnp.nanmean(returns))
+
+    return jax.vmap(one)(runs, options)
+
+
+@partial(jax.jit, static_argnames=("env", "config", "episodes"))
+def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episodes: int) -> Array:
+    """Undiscounted returns (runs, episodes) of the greedy policy, in episodes of their own."""
+
+    def episode(learner: Learner, key: Array) -> Array:
+        reset_key, key = jax.random.split(key)
+
+        def step(carry: Any, key: Array) -> tuple[Any, None]:
+            state, total, over = carry
+            observation = scal.perceive(learner.statistics, env.observe(state), config)
+            _, head = nets.heads(learner.networks.multiplier, observation)
+            action = policy.environment_action(policy.greedy(head, env.spaces), env.spaces)
+            state, reward, terminated = env.step(key, state, action)
+            return (state, total + jnp.where(over, 0.0, reward), over | terminated), None
+
+        first = (env.reset(reset_key), jnp.zeros(()), jnp.zeros((), bool))
+        (_, total, _), _ = jax.lax.scan(step, first, jax.random.split(key, env.time_limit))
+        return total
+
+    def one(learner: Learner, key: Array) -> Array:
+        return jax.vmap(partial(episode, learner))(jax.random.split(key, episodes))
+
+    return jax.vmap(one)(runs.learner, keys)
+
+
+def _with(config: Config, options: Options) -> Config:
+    changes: dict[str, Any] = dict(options)
+    return dataclasses.replace(config, **changes)
+
+
+def _step(
+    run: Run, _: None, env: FunctionalEnv, config: Config, learning: bool
+) -> tuple[Run, tuple[Metrics | tuple[()], Array]]:
+    """One interaction of every environment, then one update."""
+    environments = len(run.age)
+    key, step_key, reset_key = jax.random.split(run.key, 3)
+    learner, choice = scal.act(run.learner, run.observations, env.spaces, config)
+    states, rewards, terminated = jax.vmap(env.step)(
+        jax.random.split(step_key, environments),
+        run.states,
+        policy.environment_action(choice.action, env.spaces),
+    )
+    after = jax.vmap(env.observe)(states)
+    age, returns = run.age + 1, run.returns + rewards
+    ended = terminated | (age >= env.time_limit)
+
+    fresh = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
+    states = jax.tree.map(lambda new, old: jax.vmap(jnp.where)(ended, new, old), fresh, states)
+    observations = jax.vmap(env.observe)(states)
+    row = Transition(
+        run.observations, choice.action, choice.log_prob, rewards, after, terminated, ended
+    )
+    learner = scal.observe(learner, row, observations, config)
+    metrics: Metrics | tuple[()] = ()
+    if learning:
+        learner, metrics = scal.update(learner, env.spaces, config)
+    ended_returns = jnp.where(ended, returns, jnp.nan)
+    finished = jnp.where(ended.any(), jnp.nanmean(ended_returns), run.finished_return)
+    run = Run(
+        learner=learner,
+        states=states,
+        observations=observations,
+        age=jnp.where(ended, 0, age),
+        returns=jnp.where(ended, 0.0, returns),
+        finished_return=finished,
+        key=key,
+    )
+    return run, (metrics, jnp.nanmean(ended_returns))

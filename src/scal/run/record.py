@@ -1,0 +1,68 @@
+"""Records of a run: one JSON object per line, a progress bar, a learning curve."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+Record = dict[str, Any]
+
+
+def append(path: Path, line: Record) -> None:
+    """Add a line to a JSONL file."""
+    with open(path, "a") as stream:
+        stream.write(json.dumps(line) + "\n")
+
+
+def read(path: Path) -> list[Record]:
+    """All lines of a JSONL file; a last line cut short by a crash is left out."""
+    lines = []
+    for text in path.read_text().splitlines():
+        try:
+            lines.append(json.loads(text))
+        except json.JSONDecodeError:
+            break
+    return lines
+
+
+def show_progress(lines: Iterator[Record], done: int, total: int) -> Iterator[Record]:
+    """Pass records through, and show steps, steps per second, return and time left."""
+    columns = (
+        TextColumn("{task.completed:,}/{task.total:,} steps"),
+        BarColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("return {task.fields[score]}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns) as bar:
+        task = bar.add_task("", total=total, completed=done, speed="", score="–")
+        for line in lines:
+            speed = bar.tasks[0].speed
+            bar.update(
+                task,
+                completed=line["step"],
+                speed=f"{speed:,.0f}/s" if speed else "",
+                score="–" if line["return"] is None else f"{line['return']:.1f}",
+            )
+            yield line
+        bar.update(task, completed=total)
+
+
+def plot_curve(path: Path, lines: list[Record], title: str) -> None:
+    """The training return over interactions, into a .png file."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    seen = [line for line in lines if line["return"] is not None]
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    axes.plot([line["step"] for line in seen], [line["return"] for line in seen], color="#1f5fa8")
+    axes.set_xlabel("interactions")
+    axes.set_ylabel("return of training episodes")
+    axes.set_title(title, fontsize=11)
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,82 @@
+"""What SCAL needs of a Gymnasium environment: a vector to see, and actions to choose from."""
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from scal.envs.functional import Spaces
+
+Factory = Callable[[], gym.Env[Any, Any]]
+
+
+def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
+    """A function that makes the environment anew, from an id, an environment or a function."""
+    if isinstance(env, str):
+        return lambda: _make(env)
+    if isinstance(env, gym.Env):
+        spec = env.spec
+        if spec is None:
+            raise ValueError(
+                f"environment {env} was not made by gymnasium.make, so evaluation cannot make a "
+                "second one; pass a function that returns it"
+            )
+        return lambda: gym.make(spec)
+    if callable(env):
+        return env
+    raise ValueError(f"env is {env!r}; pass an id, a Gymnasium environment or a function")
+
+
+def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
+    """The environment with flat observations and actions in [−1, 1], and its spaces."""
+    name = env.spec.id if env.spec else str(env)
+    if not isinstance(env, gym.Env):
+        raise ValueError(f"env is a {type(env).__name__}; pass a single Gymnasium environment")
+    if isinstance(env.observation_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        env = gym.wrappers.FlattenObservation(env)
+    observations, actions = env.observation_space, env.action_space
+    if not isinstance(observations, gym.spaces.Box):
+        raise ValueError(
+            f"{name} has observations {observations}; "
+            "wrap it so that they are a Box (gymnasium.wrappers.FlattenObservation)"
+        )
+    if len(observations.shape) > 1:
+        env = gym.wrappers.FlattenObservation(env)
+    size = int(np.prod(observations.shape))
+    if isinstance(actions, gym.spaces.Discrete):
+        if actions.start != 0:
+            raise ValueError(f"{name} has actions from {actions.start}; wrap it to start at 0")
+        return env, Spaces(size, int(actions.n), discrete=True)
+    if isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
+        if not (np.isfinite(actions.low).all() and np.isfinite(actions.high).all()):
+            raise ValueError(
+                f"{name} has unbounded actions {actions}; "
+                "give them bounds (gymnasium.wrappers.ClipAction, or a Box with finite ends)"
+            )
+        dimension = int(actions.shape[0])
+        scaled = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))
+        return scaled, Spaces(size, dimension, discrete=False, action_scale=(1.0,) * dimension)
+    raise ValueError(
+        f"{name} has actions {actions}; SCAL takes Discrete, or a Box of one dimension"
+    )
+
+
+def unbounded(env: gym.Env[Any, Any]) -> bool:
+    """Whether no observation has a declared bound: then only running statistics can scale it."""
+    box = env.observation_space
+    return isinstance(box, gym.spaces.Box) and bool(
+        np.isinf(box.low).all() and np.isinf(box.high).all()
+    )
+
+
+def _make(name: str) -> gym.Env[Any, Any]:
+    import scal.envs  # noqa: F401  (registers scal/Inventory-v0)
+
+    try:
+        return gym.make(name)
+    except gym.error.DependencyNotInstalled as error:
+        raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
+    except gym.error.Error as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
