@@ -132,9 +132,9 @@ class Train:
         from scal.run.agent import SCAL
         from scal.run.options import parse
 
-        agent = SCAL(self.env, self.seed, self.preset, **parse(self.options))
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}"
-        folder = training.new_folder(self.out or default)
+        folder = training.check_free(self.out or default)
+        agent = SCAL(self.env, self.seed, self.preset, **parse(self.options))
         return _train(agent, self.steps, folder, self.quiet)
 
 

@@ -183,12 +183,16 @@ def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Co
     return jax.lax.stop_gradient(one_step[:, 0] + correction.sum(axis=1))
 
 
-def predicted_mass(config: Config) -> Array:
-    """E[x] at the fixed point of the update, the constant direction of ∇V being zero."""
+def predicted_mass(config: Config, survival: Array) -> Array:
+    """E[x] at the fixed point of the update, where ∇L̂ vanishes along constant V.
+
+    There (1 − γ·flow) − E[F] + γ·flow·E[x·1{not terminated}] = 0 with F = x for the regression step
+    and F = x (2κ − 1)/(κ − 1) for the penalty step; `survival` is the share of x not terminated.
+    """
     kept = config.gamma * config.flow
-    if config.theta_step == "regression":
-        return jnp.ones(())
-    return jnp.asarray((1.0 - kept) / ((2.0 * config.kappa - 1.0) / (config.kappa - 1.0) - kept))
+    k = config.kappa
+    shrinkage = 1.0 if config.theta_step == "regression" else (2.0 * k - 1.0) / (k - 1.0)
+    return (1.0 - kept) / (shrinkage - kept * survival)
 
 
 def _loss(
@@ -246,7 +250,9 @@ def _loss(
         violation=jnp.maximum(target - V, 0.0).mean() / scale,
         complementarity=(x * h).mean(),
         mass=x.mean(),
-        mass_predicted=predicted_mass(config),
+        mass_predicted=predicted_mass(
+            config, jnp.where(first.terminated, 0.0, x).mean() / x.mean()
+        ),
         td_rms=jnp.sqrt(jnp.mean((target - V) ** 2)) / scale,
         slack=h.mean(),
         log_ratio=jnp.abs(log_pi - first.log_prob).mean(),

@@ -18,13 +18,12 @@ EVERY = 1_000
 CHECKPOINT_EVERY = 10_000
 
 
-def new_folder(path: Path) -> Path:
-    """A folder for a run; one that holds a run already is not touched."""
-    if path.exists() and any(path.iterdir()):
+def check_free(path: Path) -> Path:
+    """The folder of a new run; one that holds something already is refused."""
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise ValueError(
             f"folder {path} is not empty; choose another with --out, or use scal resume {path}"
         )
-    path.mkdir(parents=True, exist_ok=True)
     return path
 
 
@@ -44,6 +43,7 @@ def open_run(path: Path) -> SCAL:
 
 def train(agent: SCAL, steps: int, folder: Path, progress: bool) -> bool:
     """Learn `steps` more, on record; False if a signal stopped it, with everything saved."""
+    folder.mkdir(parents=True, exist_ok=True)
     log, checkpoints = folder / "log.jsonl", folder / "checkpoints"
     lines: Iterator[dict[str, Any]] = agent.iterate(steps, EVERY)
     if progress:

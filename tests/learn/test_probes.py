@@ -1,0 +1,88 @@
+"""SCAL finds what is known, with discrete and continuous actions, for every one of four seeds."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scal.learn import networks as nets
+from scal.learn import statistics
+from scal.learn.config import DEFAULT
+from scal.run import compiled
+from tests.learn import probes
+
+SEEDS = 4
+
+
+def learned(env, steps, **options):
+    """Values and greedy actions (seeds, states) after so many steps."""
+    config = dataclasses.replace(
+        DEFAULT, gamma=probes.GAMMA, warmup=200, replay_size=2_000, sigma=0.3, width=32, **options
+    )
+    runs = compiled.start(jnp.arange(SEEDS), {}, env, config)
+    runs, _ = compiled.advance(runs, {}, env, config, config.warmup, learning=False)
+    runs, trace = compiled.advance(runs, {}, env, config, steps)
+    states = jnp.eye(env.spaces.observation_size)
+
+    def read(learner):
+        scale = statistics.reward_scale(learner.statistics)
+        _, head = nets.heads(learner.networks.multiplier, states)
+        h = jax.vmap(
+            lambda a: nets.slack(
+                learner.networks.slack,
+                states,
+                jnp.full(len(states), a) if env.spaces.discrete else jnp.full((len(states), 1), a),
+                env.spaces.discrete,
+                config.slack_scale,
+            )
+        )(jnp.arange(2))
+        return nets.value(learner.networks.value, states) / scale, head, h
+
+    values, heads, slacks = jax.vmap(read)(runs.learner)
+    return np.asarray(values), np.asarray(heads), np.asarray(slacks), trace
+
+
+def test_bandit():
+    values, heads, slacks, trace = learned(probes.bandit(), 4_000)
+    assert (heads.argmax(-1) == 1).all()
+    # the behaviour explores with ε, so that V lies between 1 − ε/2 and 1
+    np.testing.assert_allclose(values, 1.0, atol=0.12)
+    # the slack of the worse action is the larger one
+    assert (slacks[:, 0, 0] > slacks[:, 1, 0]).all()
+    # every step ends the episode, so that the mass is 1 − γ·flow and not 1
+    predicted = trace.metrics.mass_predicted
+    np.testing.assert_allclose(predicted, 1 - probes.GAMMA * DEFAULT.flow, atol=1e-5)
+    np.testing.assert_allclose(trace.metrics.mass, predicted, atol=0.1)
+
+
+def test_delayed_reward():
+    values, heads, _, _ = learned(probes.delayed(), 6_000)
+    assert (heads.argmax(-1) == 1).all()
+    np.testing.assert_allclose(values, [[probes.GAMMA, 1.0]] * SEEDS, atol=0.15)
+
+
+def test_delayed_reward_one_after_another():
+    options = {"cuts": False, "n_steps": 1, "order": "gauss_seidel"}
+    values, heads, _, _ = learned(probes.delayed(), 4_000, **options)
+    assert (heads.argmax(-1) == 1).all()
+    np.testing.assert_allclose(values, [[probes.GAMMA, 1.0]] * SEEDS, atol=0.15)
+
+
+def test_continuous_target():
+    values, heads, _, _ = learned(probes.target(), 6_000)
+    np.testing.assert_allclose(np.tanh(heads[..., 0]), 0.5, atol=0.15)
+    # noise σ = .3 before the tanh costs about (.75 · .3)²
+    np.testing.assert_allclose(values, 0.95, atol=0.1)
+
+
+def test_two_continuous_targets():
+    _, heads, _, _ = learned(probes.two_targets(), 8_000)
+    np.testing.assert_allclose(np.tanh(heads[..., 0]), [[-0.5, 0.5]] * SEEDS, atol=0.2)
+
+
+@pytest.mark.parametrize("multiplier", ["density", "ratio"])
+def test_both_multipliers_find_the_better_action(multiplier):
+    _, heads, _, _ = learned(probes.bandit(), 4_000, multiplier=multiplier)
+    assert (heads.argmax(-1) == 1).all()

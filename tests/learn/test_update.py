@@ -1,0 +1,199 @@
+"""The pieces of an update: targets, sampling, statistics, options."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from scal.envs.functional import Spaces
+from scal.learn import networks as nets
+from scal.learn import replay, scal, statistics
+from scal.learn.config import DEFAULT, PAPER, PRESETS, Config
+from scal.learn.replay import Transition
+from scal.run import checkpoint
+
+SPACES = Spaces(1, 2, discrete=True)
+
+
+def filled(rewards, ended, terminated, capacity=100, config=DEFAULT):
+    """A learner whose buffer holds one trajectory; the observation is the time."""
+    if capacity:
+        config = dataclasses.replace(config, replay_size=capacity)
+    learner = scal.init(jax.random.key(0), SPACES, config)
+    for t, reward in enumerate(rewards):
+        row = Transition(
+            observation=jnp.full((1, 1), float(t)),
+            action=jnp.zeros(1, jnp.int32),
+            log_prob=jnp.full(1, jnp.log(0.5)),
+            reward=jnp.full(1, reward),
+            next_observation=jnp.full((1, 1), t + 1.0),
+            terminated=jnp.array([t in terminated]),
+            ended=jnp.array([t in ended]),
+        )
+        learner = scal.observe(learner, row, row.next_observation, config)
+    return learner
+
+
+@pytest.mark.parametrize("length", [1, 3, 5])
+def test_plain_multi_step_target_by_hand(length):
+    """Σ_{j<m} γ^j r + γ^m V̄(s_m) with m cut at the episode's end; nothing after a termination."""
+    config = dataclasses.replace(
+        DEFAULT, n_steps=length, cuts=False, clip_targets=False, scale_rewards=False, batch_size=256
+    )
+    rewards, gamma = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0], config.gamma
+    learner = filled(rewards, ended={2, 5}, terminated={5}, config=config)
+    batch = replay.sample(jax.random.key(1), learner.replay, 256, length, 1.0)
+    target = scal.multi_step_target(learner, batch, SPACES, config)
+    V = np.asarray(nets.value(learner.value_target, jnp.arange(9.0)[:, None]))
+    seen = set()
+    for first, found in zip(batch.window.observation[:, 0, 0], target, strict=True):
+        t, total, weight = int(first), 0.0, 1.0
+        seen.add(t)
+        for j in range(length):
+            total += weight * rewards[t + j]
+            weight *= gamma
+            last = t + j
+            if last in {2, 5, 7}:
+                break
+        expected = total + (0.0 if last == 5 else weight * V[last + 1])
+        assert float(found) == pytest.approx(expected, rel=1e-5)
+    assert seen == set(range(8))
+
+
+def test_cuts_follow_the_policy():
+    """With π = ½ and π_b = 1 stored, every later step counts half."""
+    config = dataclasses.replace(DEFAULT, n_steps=3, clip_targets=False, scale_rewards=False)
+    learner = filled([0.0] * 10, ended=set(), terminated=set(), config=config)
+    rows = learner.replay.rows._replace(log_prob=jnp.zeros_like(learner.replay.rows.log_prob))
+    learner = learner._replace(replay=learner.replay._replace(rows=rows))
+    policy_off = learner.networks.multiplier._replace(
+        policy=jax.tree.map(jnp.zeros_like, learner.networks.multiplier.policy)
+    )
+    learner = learner._replace(networks=learner.networks._replace(multiplier=policy_off))
+    batch = replay.sample(jax.random.key(3), learner.replay, 64, 3, 1.0)
+    V = np.asarray(nets.value(learner.value_target, jnp.arange(11.0)[:, None]))
+    target = np.asarray(scal.multi_step_target(learner, batch, SPACES, config))
+    half = 0.5 * config.gamma
+    for i, t in enumerate(np.asarray(batch.window.observation[:, 0, 0]).astype(int)):
+        steps = [config.gamma * V[t + 1]]
+        steps += [config.gamma * V[t + 1 + j] - V[t + j] for j in (1, 2) if t + j < 10]
+        expected = sum(half**j * step for j, step in enumerate(steps))
+        assert target[i] == pytest.approx(expected, abs=1e-5)
+
+
+def test_window_forgets_the_oldest():
+    learner = filled(range(30), ended=set(), terminated=set(), capacity=8)
+    batch = replay.sample(jax.random.key(0), learner.replay, 512, 2, 1.0)
+    first = np.asarray(batch.window.reward[:, 0])
+    assert set(first.astype(int)) == set(range(22, 30))
+    follows = np.asarray(batch.valid[:, 1])
+    assert (follows == (first < 29)).all()
+    np.testing.assert_array_equal(
+        np.asarray(batch.window.reward[:, 1])[follows], first[follows] + 1
+    )
+
+
+def test_initial_states_are_kept_apart():
+    learner = filled(range(10), ended={3, 6}, terminated={3, 6})
+    batch = replay.sample(jax.random.key(0), learner.replay, 256, 1, 0.0)
+    assert set(np.asarray(batch.starts).ravel().tolist()) == {4.0, 7.0}
+    mixed = replay.sample(jax.random.key(0), learner.replay, 4096, 1, 0.5)
+    share = np.isin(np.asarray(mixed.starts), [4.0, 7.0]).mean()
+    assert 0.55 < share < 0.65  # half, and a fifth of the other half
+
+
+def test_proportional_sampling_follows_its_weights():
+    learner = filled(range(10), ended=set(), terminated=set())
+    counts = np.zeros(10)
+    for seed in range(40):
+        batch = replay.sample(
+            jax.random.key(seed), learner.replay, 256, 1, 1.0, weigh=lambda rows: rows.reward
+        )
+        counts += np.bincount(np.asarray(batch.window.reward[:, 0]).astype(int), minlength=10)
+    share, weight = counts / counts.sum(), np.arange(10.0)
+    weight += 1e-2 * weight.mean()
+    np.testing.assert_allclose(share, weight / weight.sum(), atol=0.012)
+
+
+def test_statistics_follow_the_data():
+    rng = np.random.default_rng(0)
+    stats = statistics.init_statistics(2, 1)
+    observations = rng.normal(3.0, 2.0, (4000, 1, 2)).astype(np.float32)
+    see = jax.jit(statistics.see)
+    for o in observations:
+        stats = see(stats, o, jnp.array([1.0]), jnp.array([True]), 0.9)
+    np.testing.assert_allclose(stats.observation_mean, observations.mean((0, 1)), atol=0.02)
+    np.testing.assert_allclose(stats.observation_variance, 4.0, atol=0.4)
+    seen = statistics.normalize(stats, jnp.asarray(observations[:, 0]))
+    assert abs(float(seen.mean())) < 0.05
+    assert float(statistics.normalize(stats, jnp.full(2, 1e9)).max()) == 10.0
+    assert float(stats.reward_high) == 1.0
+    assert float(stats.reward_low) == 0.0
+
+
+def digest(config):
+    """Three updates on one trajectory and one action, without a compiler: it would take longer."""
+    learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config, capacity=None)
+    for _ in range(3):
+        learner, _ = scal.update(learner, SPACES, config)
+    learner, choice = scal.act(learner, jnp.full((64, 1), 0.5), SPACES, config)
+    return checkpoint.digest((learner, choice))
+
+
+CHANGES = {
+    "units": "raw", "multiplier": "density", "theta_step": "penalty", "order": "gauss_seidel",
+    "targets": "copy", "sampling": "proportional", "cuts": False, "clip_targets": False,
+    "scale_rewards": False, "normalize_observations": True, "n_steps": 2, "batch_size": 32,
+    "replay_size": 30, "period_value": 3, "period_multiplier": 3, "anneal_steps": 100, "clip": 1e-3,
+    "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9, "width": 16, "depth": 1,
+}  # fmt: skip
+ELSEWHERE = {"sigma", "warmup"}  # for continuous actions, and in the loops
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return digest(DEFAULT)
+
+
+@pytest.mark.parametrize(
+    "name", [f.name for f in dataclasses.fields(Config) if f.name not in ELSEWHERE]
+)
+def test_every_option_has_an_effect(name, reference):
+    value = CHANGES.get(name, getattr(DEFAULT, name) * 0.5 if name not in CHANGES else None)
+    assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_stay_finite(preset):
+    config = PRESETS[preset]
+    learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config)
+    for _ in range(3):
+        learner, metrics = scal.update(learner, SPACES, config)
+    for leaf in jax.tree.leaves((learner.networks, metrics)):
+        assert np.isfinite(np.asarray(leaf)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"beta": 1.0, "theta_step": "penalty"}, r"mu\*beta is 0.3 with theta_step='penalty'"),
+        ({"gamma": 1.0}, "gamma is 1.0; use at least 0 and at most"),
+        ({"mu": 0.0}, "mu is 0.0; use at least"),
+        ({"n_steps": 0}, "n_steps is 0; use at least 1"),
+        ({"s0_mix": 1.5}, "s0_mix is 1.5; use at least 0 and at most 1"),
+        ({"units": "metres"}, "units is 'metres'; use one of td_rms, raw"),
+        ({"lr_value": float("nan")}, "lr_value is nan; use at least"),
+    ],
+)
+def test_impossible_options_are_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        dataclasses.replace(DEFAULT, **options)
+
+
+def test_predicted_mass():
+    assert float(scal.predicted_mass(DEFAULT, jnp.ones(()))) == pytest.approx(1.0)
+    kappa = PAPER.kappa
+    found = float(scal.predicted_mass(PAPER, jnp.ones(())))
+    assert found == pytest.approx((kappa - 1) / (2 * kappa - 1))

@@ -1,0 +1,214 @@
+"""An agent repeats, resumes and refuses."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import scal
+from scal.run import checkpoint
+
+FAST = {"width": 16, "batch_size": 16, "warmup": 100}
+
+
+def test_same_seed_same_parameters_and_two_seeds_differ():
+    first = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600)
+    again = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600)
+    other = scal.SCAL("CartPole-v1", seed=2, **FAST).learn(600)
+    assert first.digest() == again.digest() != other.digest()
+
+
+def test_same_seed_in_a_fresh_process():
+    code = (
+        "import scal; print(scal.SCAL('CartPole-v1', seed=1, width=16, batch_size=16, warmup=100)"
+        ".learn(600).digest())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600).digest()
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", "scal/Inventory-v0"])
+def test_resume_is_exact(env, tmp_path):
+    """Train 450 + resume 450 equals train 900, from the middle of an episode."""
+    whole = scal.SCAL(env, seed=3, **FAST).learn(900)
+    half = scal.SCAL(env, seed=3, **FAST).learn(450)
+    half.save(tmp_path)
+    resumed = scal.SCAL.load(tmp_path)
+    assert resumed.steps == 450
+    assert checkpoint.digest(resumed.learner) == checkpoint.digest(half.learner)
+    resumed.learn(450)
+    assert checkpoint.digest(resumed.learner) == checkpoint.digest(whole.learner)
+
+
+def test_evaluation_leaves_no_trace():
+    plain = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600)
+    watched = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(300)
+    returns = watched.evaluate(3)
+    np.testing.assert_array_equal(returns, watched.evaluate(3))
+    assert len(watched.evaluate(2, deterministic=False)) == 2
+    assert watched.learn(300).digest() == plain.digest()
+
+
+def test_records_carry_the_metrics():
+    lines = []
+    scal.SCAL("CartPole-v1", **FAST).learn(600, record=lines.append, every=200)
+    assert [line["step"] for line in lines] == [200, 400, 600]
+    for name in ("primal_value", "dual_value", "violation", "complementarity", "mass"):
+        assert np.isfinite(lines[-1][name])
+    assert lines[-1]["mass_predicted"] == pytest.approx(1.0, abs=0.1)
+    assert lines[-1]["return"] > 5
+
+
+def test_predict_in_the_units_of_the_environment():
+    agent = scal.SCAL("Pendulum-v1", **FAST).learn(300)
+    action = agent.predict(np.array([1.0, 0.0, 0.0]))
+    assert action.shape == (1,)
+    assert gym.make("Pendulum-v1").action_space.contains(action.astype(np.float32))
+    assert scal.SCAL("CartPole-v1", **FAST).predict(np.zeros(4)) in (0, 1)
+    with pytest.raises(ValueError, match="observation has 3 entries; CartPole-v1 has 4"):
+        scal.SCAL("CartPole-v1", **FAST).predict(np.zeros(3))
+
+
+def test_certificate_of_a_learned_policy():
+    agent = scal.SCAL("scal/Inventory-v0", **FAST).learn(200)
+    proof = agent.certificate(gamma=0.9)
+    exact = scal.solve(scal.Inventory().mdp(0.9)).certificate
+    assert proof.lower <= exact.upper
+    with pytest.raises(ValueError, match="no known MDP"):
+        scal.SCAL("CartPole-v1", **FAST).certificate()
+
+
+def test_accepts_ids_environments_and_functions():
+    digests = {
+        scal.SCAL(env, **FAST).learn(200).digest()
+        for env in ("CartPole-v1", gym.make("CartPole-v1"), lambda: gym.make("CartPole-v1"))
+    }
+    assert len(digests) == 1
+
+
+class Broken(gym.Env):
+    """Goes wrong at step 5 in the way it is told to."""
+
+    observation_space = gym.spaces.Box(-1, 1, (2,))
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, how):
+        self.how, self.count = how, 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.count += 1
+        wrong = self.count == 5
+        if wrong and self.how == "raise":
+            raise OSError("the robot fell over")
+        bad = float("nan") if wrong and self.how == "observation" else 0.0
+        pay = float("inf") if wrong and self.how == "reward" else 0.0
+        return np.array([0.0, bad], np.float32), pay, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("raise", "raised OSError at step 4 of episode 0: the robot fell over"),
+        ("observation", r"returned nan as observation \[1\] at step 5 of episode 0"),
+        ("reward", "returned the reward inf at step 4 of episode 0"),
+    ],
+)
+def test_broken_environments(how, sentence):
+    with pytest.raises(RuntimeError, match=sentence):
+        scal.SCAL(lambda: Broken(how), **FAST).learn(10)
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: scal.SCAL("Nowhere-v0"), "environment 'Nowhere-v0' cannot be made"),
+        (lambda: scal.SCAL(7), "env is 7; pass an id"),
+        (lambda: scal.SCAL("CartPole-v1", seed=-1), "seed is -1; use a whole number"),
+        (lambda: scal.SCAL("CartPole-v1", preset="best"), "preset is 'best'; use one of"),
+        (lambda: scal.SCAL("CartPole-v1", speed=3), "option 'speed' is unknown"),
+        (lambda: scal.SCAL("CartPole-v1").learn(-1), "steps is -1"),
+        (
+            lambda: scal.SCAL(lambda: gym.wrappers.TransformAction(
+                gym.make("CartPole-v1"), lambda a: a[0], gym.spaces.MultiDiscrete([2, 2])
+            )),
+            "SCAL takes Discrete, or a Box of one dimension",
+        ),
+        (
+            lambda: scal.SCAL(lambda: gym.wrappers.TransformAction(
+                gym.make("Pendulum-v1"), lambda a: a, gym.spaces.Box(-np.inf, np.inf, (1,))
+            )),
+            "has unbounded actions",
+        ),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        make()
+    assert "\n" not in str(caught.value)
+
+
+def test_damaged_checkpoint_falls_back_to_the_one_before(tmp_path):
+    agent = scal.SCAL("CartPole-v1", **FAST).learn(120)
+    agent.save(tmp_path)
+    agent.learn(10).save(tmp_path)
+    newest = agent.learn(10).save(tmp_path)
+    assert len(list(tmp_path.iterdir())) == 2
+    arrays = newest / "arrays.safetensors"
+    blob = bytearray(arrays.read_bytes())
+    blob[-1] ^= 1
+    arrays.write_bytes(bytes(blob))
+    assert scal.SCAL.load(tmp_path).steps == 130
+    for path in tmp_path.glob("*/manifest.json"):
+        path.write_text("{")
+    with pytest.raises(ValueError, match=r"checkpoint .* is damaged .*; delete it"):
+        scal.SCAL.load(tmp_path)
+    with pytest.raises(ValueError, match="holds no checkpoint; train first"):
+        scal.SCAL.load(tmp_path / "empty")
+
+
+def test_command_line_from_training_to_evaluation(tmp_path):
+    def run(*words):
+        command = [sys.executable, "-m", "scal.cli", *words]
+        return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    small = ["--set", "width", "16", "warmup", "100", "batch_size", "16"]
+    trained = run("train", "CartPole-v1", "--steps", "1000", "--out", "a", "--quiet", *small)
+    assert trained.returncode == 0, trained.stderr
+    again = run("train", "CartPole-v1", "--out", "a")
+    assert (again.returncode, again.stderr.count("\n")) == (2, 1)
+    assert run("resume", "a", "--steps", "1000", "--quiet").returncode == 0
+    whole = run("train", "CartPole-v1", "--steps", "2000", "--out", "b", "--quiet", *small)
+    assert whole.returncode == 0
+    prints = [
+        json.loads((tmp_path / name / "checkpoints/step-000000002000/manifest.json").read_text())
+        for name in "ab"
+    ]
+    assert prints[0]["sha256"] == prints[1]["sha256"]
+    assert (tmp_path / "a/log.jsonl").read_text() == (tmp_path / "b/log.jsonl").read_text()
+    report = json.loads(run("eval", "a", "--episodes", "2", "--json").stdout)
+    assert list(report) == ["mean", "std", "min", "episodes", "returns"]
+    assert (tmp_path / "a/curve.png").exists()
+    assert run("eval", "nowhere").returncode == 2
+
+
+def test_a_signal_saves_and_ends_cleanly(tmp_path):
+    command = [sys.executable, "-m", "scal.cli", "train", "CartPole-v1", "--steps", "10000000"]
+    process = subprocess.Popen([*command, "--out", tmp_path / "run", "--quiet"])
+    log = tmp_path / "run" / "log.jsonl"
+    for _ in range(600):
+        if log.exists() and log.read_text().count("\n") >= 2:
+            break
+        time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=120) == 0
+    agent = scal.SCAL.load(tmp_path / "run" / "checkpoints")
+    assert agent.steps == json.loads(log.read_text().splitlines()[-1])["step"]
