@@ -7,6 +7,7 @@ BIN := .venv/bin
 setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
 
 demo: .venv/.setup  ## solve the paper's inventory problem and show what came out
+	mkdir -p out
 	$(BIN)/scal solve inventory --plot out/inventory.png
 
 test: .venv/.test  ## lint, check types, run the tests

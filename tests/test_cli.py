@@ -63,7 +63,7 @@ def test_files_in_and_out(capsys, tmp_path):
         "--out",
         str(tmp_path / "solution.npz"),
         "--plot",
-        str(tmp_path / "figures" / "solution.svg"),
+        str(tmp_path / "solution.svg"),
     )
     report = json.loads(out)
     assert code == 0
@@ -71,7 +71,7 @@ def test_files_in_and_out(capsys, tmp_path):
     with np.load(tmp_path / "solution.npz") as stored:
         assert stored["policy"].tolist() == report["policy"]
         assert scal.certify(mdp, V=stored["V"], x=stored["x"]).accepts(1e-5)
-    assert (tmp_path / "figures" / "solution.svg").read_text().startswith("<?xml")
+    assert (tmp_path / "solution.svg").read_text().startswith("<?xml")
     _, out, _ = run(capsys, "solve", str(tmp_path / "mdp.npz"), "--gamma", "0.5", "--json")
     assert json.loads(out)["gamma"] == 0.5
 
@@ -89,6 +89,10 @@ def test_files_in_and_out(capsys, tmp_path):
         (["nowhere.npz"], "file nowhere.npz does not exist"),
         (["CartPole-v1"], "has no transition table"),
         (["inventory", "--plot", "figure.bmp"], "is of no known kind"),
+        (["inventory", "--out", ""], "is of no known kind"),
+        (["no_module:Foo-v0"], "problem 'no_module:Foo-v0' is unknown"),
+        ([":::"], "problem ':::' is unknown"),
+        (["random:3000000000,1,1,0"], "states is 3000000000; use fewer"),
         (["inventory", "--out", "missing/folder/x.npz"], "does not exist; create it"),
     ],
 )
@@ -99,6 +103,10 @@ def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence
     assert err.startswith("scal: ")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def test_version(capsys):
+    assert run(capsys, "--version") == (0, scal.__version__ + "\n", "")
 
 
 def test_unreachable_tolerance_is_a_failure(capsys):

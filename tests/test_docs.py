@@ -33,6 +33,7 @@ def test_paper_map_resolves(function, test):
     assert callable(found)
     path, name = test.split("::")
     tree = ast.parse((ROOT / path).read_text())
+    assert name.startswith("test_")
     assert name in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 from rich.console import Console
 
+import scal
 from scal import doctor, present
 from scal.mdp import solve
 from scal.problems import find_problem
@@ -42,6 +43,9 @@ class Solve:
 
     def run(self) -> int:
         """Solve, show, and say whether the tolerance was reached."""
+        for path, kinds in ((self.out, {".npz"}), (self.plot, present.PLOT_KINDS)):
+            if path is not None:
+                check_target(path, kinds)
         problem = find_problem(self.problem, self.gamma)
         start = time.perf_counter()
         solution = solve(problem.mdp, self.method, self.tolerance)
@@ -74,7 +78,7 @@ class Solve:
             present.print_solution(console, problem, solution, seconds)
             for path in filter(None, (self.out, self.plot)):
                 console.print(f"wrote {path}")
-        if proof.gap > self.tolerance:
+        if not solution.proven:
             print(
                 f"scal: the proven gap {proof.gap:.2e} is above the tolerance {self.tolerance:g}; "
                 f"rounding alone accounts for {proof.margin:.1e}",
@@ -214,14 +218,31 @@ Command = (
 )
 
 
+def check_target(path: str, kinds: set[str]) -> None:
+    """Refuse a file that could not be written, before any work is done for it."""
+    target = Path(path)
+    if target.suffix.lower() not in kinds:
+        raise ValueError(f"file {path!r} is of no known kind; name it {' or '.join(sorted(kinds))}")
+    if target.is_dir():
+        raise ValueError(f"file {path} is a folder; name a file")
+    if not target.parent.is_dir():
+        raise ValueError(f"folder {target.parent} does not exist; create it first")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the command `scal`."""
+    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+        print(scal.__version__)
+        return 0
     command = tyro.cli(Command, args=arguments, prog="scal")
     try:
         return command.run()
     except ValueError as error:
         print(f"scal: {error}", file=sys.stderr)
         return 2
+    except MemoryError:
+        print("scal: there is not enough memory for this problem; make it smaller", file=sys.stderr)
+        return 1
     except (RuntimeError, OSError) as error:
         print(f"scal: {error}", file=sys.stderr)
         return 1

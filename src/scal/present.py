@@ -11,6 +11,8 @@ from rich.table import Table
 from scal.mdp import Solution
 from scal.problems import Problem
 
+PLOT_KINDS = {".png", ".svg", ".pdf"}
+
 
 def print_solution(console: Console, problem: Problem, solution: Solution, seconds: float) -> None:
     """The bounds, what they cost, and the policy."""
@@ -19,8 +21,9 @@ def print_solution(console: Console, problem: Problem, solution: Solution, secon
     table.add_column(style="bold")
     table.add_column()
     table.add_row("size", f"{mdp.n_states:,} states × {mdp.n_actions:,} actions, γ = {mdp.gamma:g}")
-    table.add_row("optimum lies in", f"[{proof.lower:.9g}, {proof.upper:.9g}]")
-    table.add_row("gap", f"{proof.gap:.2e}  (of which rounding {proof.margin:.1e})")
+    middle = 0.5 * (proof.lower + proof.upper)
+    table.add_row("optimum", f"{middle:.9g} ± {0.5 * proof.gap:.1e}, proven")
+    table.add_row("gap", f"{proof.gap:.2e}, of which rounding {proof.margin:.1e}")
     table.add_row("value error", f"{proof.value_error:.2e} in every {problem.state}, at most")
     table.add_row(f"value at {problem.state} 0", f"{solution.V[0]:.6g}")
     table.add_row("primal violation", f"{proof.primal_violation:.1e}")
@@ -57,7 +60,7 @@ def policy_in_words(policy: NDArray[np.int64], problem: Problem, longest: int = 
 
 
 def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
-    """Draw V and the policy over the states, into a .png or .svg file."""
+    """Draw V and the policy over the states, into a file of one of `PLOT_KINDS`."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -65,8 +68,6 @@ def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     import matplotlib.pyplot as plt
 
     target = Path(path)
-    if target.suffix not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"plot file {path} is of no known kind; name it .png, .svg or .pdf")
     states = np.arange(problem.mdp.n_states)
     figure, (values, actions) = plt.subplots(
         2, 1, sharex=True, figsize=(7, 4.6), height_ratios=(2, 1), layout="constrained"
@@ -83,6 +84,5 @@ def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     actions.set_ylabel(f"optimal {problem.action}")
     actions.set_xlabel(problem.state)
     actions.grid(alpha=0.3)
-    target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
     plt.close(figure)

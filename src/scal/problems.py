@@ -64,7 +64,7 @@ def _make(name: str) -> gym.Env[Any, Any]:
             return gym.make(name)
         except gym.error.DeprecatedEnv:
             return gym.make(name.rsplit("-v", 1)[0])
-        except gym.error.Error as error:
+        except (gym.error.Error, ImportError, ValueError) as error:
             raise ValueError(
                 f"problem {name!r} is unknown; use inventory, random:S,A,K,SEED, a file, "
                 f"or a toy-text id such as FrozenLake-v1 ({str(error).splitlines()[0]})"

@@ -2,6 +2,7 @@
 
 import re
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -32,6 +33,12 @@ def duplicated():
     data, indices = np.append(P.data[:1] / 2, P.data), np.append(P.indices[:1], P.indices)
     data[1] /= 2
     return sp.csr_array((data, indices, np.append([0], P.indptr[1:] + 1)), shape=(4, 2))
+
+
+def unsound():
+    P = sp.csr_array(np.array(P2))
+    P.indices[-1] = 7
+    return P
 
 
 def functions(transition, n_states=2):
@@ -186,6 +193,36 @@ CASES = {
     "random with a negative seed": (lambda: random_mdp(3, 1, 1, seed=-1), "seed is -1"),
     "unknown method": (lambda: solve(MDP, "magic"), "method is 'magic'; use one of auto, alm"),
     "tolerance zero": (lambda: solve(MDP, tolerance=0.0), "tolerance is 0.0; use a positive"),
+    "unknown option": (lambda: solve(MDP, speed=3), "option 'speed' is unknown to auto; use"),
+    "no iterations": (lambda: solve(MDP, max_iterations=0), "max_iterations is 0; use a positive"),
+    "half an iteration": (lambda: solve(MDP, "vi", max_iterations=1.5), "use a positive whole"),
+    "mu negative": (lambda: solve(MDP, "alm", mu=-1.0), "mu is -1.0; use a positive number"),
+    "tolerance text": (lambda: solve(MDP, tolerance="x"), "tolerance is 'x'; use a positive"),
+    "no MDP": (lambda: solve(3), "mdp is a int; pass a FiniteMDP"),
+    "rewards that overflow": (
+        lambda: canonical(R=put(R2, 0, 0, 1e305)),
+        "values overflow; measure",
+    ),
+    "unsound sparse matrix": (lambda: canonical(unsound()), "P is not a sound sparse matrix"),
+    "one sparse matrix": (lambda: FiniteMDP.from_sparse(sp.eye_array(2), R2, 0.9), "pass a list"),
+    "transition to half a state": (lambda: functions(lambda s, a: {0.5: 1.0}), r"gave \(0\.5, 1"),
+    "x on a forbidden action": (
+        lambda: certify(MASKED, V=[-10.0], x=[[0.0, 5.0]]),
+        r"x\[0, 1\] is 5, but state 0 does not have action 1; use 0",
+    ),
+    "x NaN on a forbidden action": (lambda: certify(MASKED, x=[[1.0, NAN]]), r"x\[0, 1\] is nan"),
+    "w NaN on a forbidden action": (lambda: solve(MASKED, w=[[1.0, NAN]]), r"w\[0, 1\] is nan"),
+    "mixed policy next to one": (
+        lambda: certify(
+            FiniteMDP(np.ones((1000, 1)), np.full((1, 1000), -1.0), 1 - 5e-14),
+            policy=np.full((1, 1000), 1e-3),
+        ),
+        "too close to one for the rounding errors of this policy; choose",
+    ),
+    "order of half an item": (
+        lambda: gym.make("scal/Inventory-v0", disable_env_checker=True).unwrapped.step(-50),
+        "action is -50; order a whole number from 0 to 100",
+    ),
     "tolerance NaN": (lambda: solve(MDP, tolerance=NAN), "tolerance is nan; use a positive"),
     "nothing to certify": (lambda: certify(MDP), "pass V, policy or x"),
     "V too long": (lambda: certify(MDP, V=[0, 0, 0]), "V has 3 entries where 2"),
@@ -269,7 +306,12 @@ def test_foreign_and_inconsistent_files(tmp_path):
     with np.load(path) as stored:
         arrays = dict(stored)
     np.savez(path, **(arrays | {"indices": arrays["indices"] + 3}))
-    with pytest.raises(ValueError, match="indices out of range"):
+    with pytest.raises(ValueError, match="indices must be < 5"):
+        FiniteMDP.load(path)
+    broken = arrays["indptr"].copy()
+    broken[1] = 10**6
+    np.savez(path, **(arrays | {"indptr": broken}))
+    with pytest.raises(ValueError, match="is not a whole scal-mdp-1 file"):
         FiniteMDP.load(path)
     np.savez(path, **(arrays | {"gamma": np.array(1.5)}))
     with pytest.raises(ValueError, match=r"gamma is 1\.5"):

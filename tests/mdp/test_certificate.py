@@ -62,6 +62,16 @@ def test_substochastic_rounding_is_accounted_for():
         assert proof.gap < 1e-6, method
 
 
+def test_subnormal_values():
+    for mdp in (
+        FiniteMDP(np.eye(10), np.full((10, 1), 1.5e-323), 0.0),
+        FiniteMDP(np.full((10, 10), 0.1), np.full((10, 1), 2e-323), 0.5),
+    ):
+        _, objective = exact(mdp)
+        proof = solve(mdp).certificate
+        assert Fraction(proof.lower) <= objective <= Fraction(proof.upper)
+
+
 FALSIFICATIONS = {
     "V of one state too high": lambda V, h, x, pi, s, a, e: (_add(V, s, e), h, x, pi),
     "V of one state too low": lambda V, h, x, pi, s, a, e: (_add(V, s, -e), h, x, pi),

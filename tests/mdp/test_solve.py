@@ -176,6 +176,53 @@ def test_slowly_mixing_chain():
         assert solution.policy.tolist() == [1] * S
 
 
+def deterministic(S, A, gamma, seed):
+    """Every action leads to one state: nothing mixes."""
+    rng = np.random.default_rng(seed)
+    rows = np.arange(S * A)
+    P = sp.csr_array((np.ones(S * A), (rows, rng.integers(0, S, S * A))), shape=(S * A, S))
+    return FiniteMDP(P, rng.random((S, A)), gamma)
+
+
+def swaps(S, gamma):
+    """Stay, or change places with the neighbour."""
+    i = np.arange(S)
+    P = sp.csr_array((np.ones(2 * S), (np.arange(2 * S), np.stack([i, i ^ 1], 1).ravel())))
+    return FiniteMDP(P, np.random.default_rng(1).normal(size=(S, 2)), gamma)
+
+
+def grid(n, gamma):
+    """Walk to a corner of an n × n board; one move in five is random."""
+    place = np.arange(n * n).reshape(n, n)
+    pad = np.pad(place, 1, mode="edge")
+    ends = (pad[2:, 1:-1], pad[:-2, 1:-1], pad[1:-1, 2:], pad[1:-1, :-2])
+    shape = (n * n, n * n)
+    moves = [sp.csr_array((np.ones(n * n), (place.ravel(), to.ravel())), shape) for to in ends]
+    anywhere = sum(moves[1:], moves[0]) * 0.05
+    return FiniteMDP.from_sparse(
+        [0.8 * move + anywhere for move in moves], -1.0 * (place.ravel() != n * n - 1), gamma
+    )
+
+
+HARD = {
+    "zero rewards": lambda: FiniteMDP(scal.random_mdp(400, 5, 3).P, np.zeros((400, 5)), 0.99),
+    "equal rewards": lambda: FiniteMDP(scal.random_mdp(400, 5, 3).P, np.ones((400, 5)), 0.999),
+    "deterministic": lambda: deterministic(300, 20, 0.999, 0),
+    "one successor": lambda: scal.random_mdp(300, 5, 1, seed=0, gamma=0.999),
+    "swaps": lambda: swaps(50, 0.999),
+    "grid": lambda: grid(25, 0.999),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", HARD)
+def test_what_does_not_mix(name, method):
+    mdp = HARD[name]()
+    solution = solve(mdp, method, tolerance=1e-6)
+    assert solution.proven
+    assert solution.certificate.gap <= 1e-6
+
+
 def test_solution_file_holds_everything(tmp_path):
     solution = solve(random_instance(3))
     solution.save(tmp_path / "solution.npz")

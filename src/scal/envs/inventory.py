@@ -150,6 +150,9 @@ class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
         self, action: np.int64
     ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Order `action` items and live through the next day."""
+        if not self.action_space.contains(action):
+            most = self.problem.capacity
+            raise ValueError(f"action is {action!r}; order a whole number from 0 to {most}")
         demand = int(self.np_random.poisson(self.problem.demand))
         stock = int(self.problem.stock_after(self.stock, int(action), demand))
         reward = float(self.problem.profit(self.stock, int(action), stock))

@@ -25,7 +25,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from scal.mdp import linear
-from scal.mdp.dynamic import Iteration, Outcome
+from scal.mdp.dynamic import Iteration, Outcome, adaptive_policy_iteration
 from scal.mdp.linear import DENSE_STATES, UNIT
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import check_weights
@@ -60,7 +60,7 @@ def augmented_lagrangian_method(
     """
     weights, rho = check_weights(mdp, w), relevance(mdp)
     V, x = _lower_start(mdp), np.zeros(mdp.R.shape)
-    largest_mu = 1e-2 * float(rho.min()) / _rounding(mdp, V, 1.0, weights)
+    largest_mu = 1e-2 * float(rho.min()) / max(_rounding(mdp, V, 1.0, weights), 1e-290)
     mu = min(_initial_mu(mdp, weights), largest_mu) if mu is None else mu
     history: list[Iteration] = []
     for _ in range(max_iterations):
@@ -74,23 +74,34 @@ def augmented_lagrangian_method(
         bounds = [line.bound for line in history[-2:]]
         if 2.0 * bounds[-1] <= 0.9 * tolerance:
             break
+        if mu >= largest_mu and len(bounds) == 2 and bounds[1] > 0.99 * bounds[0]:
+            break
         if bounds[-1] > 0.1 * bounds[0]:
-            if mu >= largest_mu:
-                break
-            mu = min(mu * MU_GROWTH, largest_mu)
-    policy = np.where(mdp.feasible, weights * x, -1.0).argmax(axis=1)
-    # the pairs with x > 0 hold with equality; solving these equations removes what rounding left
+            mu = max(mu, min(mu * MU_GROWTH, largest_mu))
+    return _cross_over(mdp, tolerance, V, weights * x, history)
+
+
+def _cross_over(
+    mdp: FiniteMDP, tolerance: float, V: Array, y: Array, history: list[Iteration]
+) -> Outcome:
+    """The vertex that x points to: pairs with x > 0 hold with equality, and determine V.
+
+    Solving these equations removes the rounding errors of size μ·|V|·10⁻¹⁶ in Z. Policy iteration
+    from there checks the vertex, and moves on where the method had to stop early.
+    """
+    policy = np.where(mdp.feasible, y, -1.0).argmax(axis=1)
     vertex = linear.values(*mdp.under(policy), mdp.gamma, V)
-    history.append(_measure(mdp, vertex, weights * x, rho))
-    if len(history) > 1 and history[-1].bound > history[-2].bound:
-        del history[-1]
-        return Outcome(V, policy, history)
-    return Outcome(vertex, policy, history)
+    finish = adaptive_policy_iteration(mdp, tolerance, start=vertex)
+    if len(finish.history) == 1:
+        return Outcome(finish.V, policy, history + finish.history)
+    return Outcome(finish.V, finish.policy, history + finish.history)
 
 
 def _initial_mu(mdp: FiniteMDP, w: Array) -> float:
     """μ at which the first step violates (P) by about 10⁻⁵ of the spread of the rewards."""
     r = mdp.R[mdp.feasible]
+    if mdp.largest_reward == 0.0:
+        return 1.0
     multiplier = 1.0 / ((1.0 - mdp.gamma) * mdp.n_states * w[mdp.feasible].mean())
     return float(1e5 * multiplier / max(r.max() - r.min(), 1e-9 * mdp.largest_reward, 1e-300))
 

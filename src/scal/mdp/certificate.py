@@ -21,8 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scal.mdp import linear
+from scal.mdp.dynamic import SWEEPS
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import (
+    check_multipliers,
     check_pairs,
     check_policy,
     check_values,
@@ -110,7 +112,7 @@ def certify(
         V=None if V is None else check_values(mdp, V),
         policy=None if policy is None else check_policy(mdp, policy),
         h=None if h is None else check_pairs(mdp, "h", h),
-        x=None if x is None else check_pairs(mdp, "x", x),
+        x=None if x is None else check_multipliers(mdp, x),
         w=check_weights(mdp, w),
     ).certificate
 
@@ -125,10 +127,13 @@ def judge(
     w: Array,
     precision: float = 0.0,
 ) -> Judged:
-    """`certify` for checked arrays; V_π is computed to within `precision` or to rounding."""
+    """`certify` for checked arrays.
+
+    With a `precision`, V is trusted to be near V_π, which is then only improved by a few sweeps.
+    """
     policy = _policy_of(mdp, V, x, w) if policy is None else policy
     P_pi, r_pi = mdp.under(policy)
-    v = linear.values(P_pi, r_pi, mdp.gamma, V, precision)
+    v = linear.values(P_pi, r_pi, mdp.gamma, V, precision, sweeps=SWEEPS if precision else None)
     V = v if V is None else V
 
     slack = mdp.backup(V)
@@ -224,10 +229,21 @@ def _shift(mdp: FiniteMDP, defect: Defect, unit: Fraction) -> Fraction:
     n = defect.additions + 8
     relative = n * unit / (1 - n * unit)
     largest = Fraction(mdp.largest_reward) + 3 * Fraction(float(np.abs(defect.V).max()))
-    exact = Fraction(defect.size) + relative * largest
+    exact = Fraction(defect.size) + relative * largest + n * _underflow(unit)
     low, high = mdp.row_sum_range
     row_sum = Fraction(high) * (1 + relative) if exact > 0 else Fraction(low) * (1 - relative)
-    return exact / (1 - Fraction(mdp.gamma) * row_sum)
+    contraction = 1 - Fraction(mdp.gamma) * row_sum
+    if contraction <= 0:
+        raise ValueError(
+            f"gamma is {mdp.gamma!r}, too close to one for the rounding errors of this policy; "
+            "choose a smaller gamma, or a deterministic policy"
+        )
+    return exact / contraction
+
+
+def _underflow(unit: Fraction) -> Fraction:
+    """Absolute error of one operation whose result is too small for a relative one."""
+    return Fraction(1, 2**1074) if unit else Fraction(0)
 
 
 BLOCK = 1024
@@ -238,6 +254,6 @@ def _total(terms: Array, unit: Fraction) -> Fraction:
     blocks = np.append(terms, np.zeros(-len(terms) % BLOCK)).reshape(-1, BLOCK)
     n = BLOCK + len(blocks) + 2
     relative = n * unit / (1 - n * unit)
-    return Fraction(float(blocks.sum(axis=1).sum())) + relative * Fraction(
-        float(np.abs(blocks).sum(axis=1).sum()) * (1 + 1e-9)
-    )
+    size = Fraction(float(np.abs(blocks).sum(axis=1).sum())) * (1 + 2 * relative)
+    rounding = relative * size + len(terms) * _underflow(unit)
+    return Fraction(float(blocks.sum(axis=1).sum())) + rounding

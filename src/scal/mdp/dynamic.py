@@ -27,6 +27,10 @@ Evaluate = Callable[[Actions, Array, float], Array]
 """(π, V, width of the bounds around V) → a better approximation of V_π."""
 
 
+SWEEPS = 40
+"""Most sweeps that a policy gets before it has come up twice."""
+
+
 class Iteration(NamedTuple):
     """One line of a solver's history."""
 
@@ -80,19 +84,32 @@ def policy_iteration(mdp: FiniteMDP, tolerance: float, max_iterations: int = 10_
 
 
 def adaptive_policy_iteration(
-    mdp: FiniteMDP, tolerance: float, max_iterations: int = 10_000
+    mdp: FiniteMDP, tolerance: float, max_iterations: int = 10_000, start: Array | None = None
 ) -> Outcome:
-    """Each greedy policy is evaluated as well as it deserves; the default at every size."""
+    """Each greedy policy is evaluated as well as it deserves; the default at every size.
+
+    A policy that has just come up gets sweeps only. One that stays gets all it takes.
+    """
+    last: list[Actions] = []
 
     def evaluate(policy: Actions, V: Array, width: float) -> Array:
+        stays = bool(last) and np.array_equal(policy, last[0])
+        last[:] = [policy]
         error = max(1e-4 * width, 0.1 * tolerance)
-        return linear.values(*mdp.under(policy), mdp.gamma, V, error)
+        P, r = mdp.under(policy)
+        return linear.values(P, r, mdp.gamma, V, error, sweeps=None if stays else SWEEPS)
 
-    return _iterate(mdp, tolerance, max_iterations, evaluate)
+    return _iterate(mdp, tolerance, max_iterations, evaluate, start)
 
 
-def _iterate(mdp: FiniteMDP, tolerance: float, max_iterations: int, evaluate: Evaluate) -> Outcome:
-    V = np.zeros(mdp.n_states)
+def _iterate(
+    mdp: FiniteMDP,
+    tolerance: float,
+    max_iterations: int,
+    evaluate: Evaluate,
+    start: Array | None = None,
+) -> Outcome:
+    V = np.zeros(mdp.n_states) if start is None else start
     history: list[Iteration] = []
     for _ in range(max_iterations):
         policy, TV = mdp.greedy(V)
@@ -101,14 +118,14 @@ def _iterate(mdp: FiniteMDP, tolerance: float, max_iterations: int, evaluate: Ev
         width = mdp.gamma * (high - low) / (1.0 - mdp.gamma)
         V = TV + 0.5 * mdp.gamma * (high + low) / (1.0 - mdp.gamma)
         history.append(Iteration(mdp.objective(V), max(high, -low), 0.0, 0.5 * width))
-        if width <= 0.9 * tolerance or _at_rounding(history, V, mdp.gamma):
+        margin = 2.0 * mdp.rounding(V) / (1.0 - mdp.gamma)
+        if width <= 0.9 * (tolerance - margin) or _at_rounding(history, margin):
             break
         V = evaluate(policy, V, width)
     return Outcome(V, policy, history)
 
 
-def _at_rounding(history: list[Iteration], V: Array, gamma: float) -> bool:
+def _at_rounding(history: list[Iteration], margin: float) -> bool:
     """Whether the bounds have come down to rounding errors and no longer close."""
     bounds = [line.bound for line in history[-3:]]
-    floor = float(64.0 * linear.UNIT * np.abs(V).max() / (1.0 - gamma))
-    return len(bounds) == 3 and 0.5 * bounds[0] <= bounds[-1] <= floor
+    return len(bounds) == 3 and bounds[0] <= bounds[-1] <= 64.0 * margin

@@ -11,6 +11,7 @@ that stalls a sparse factorisation.
 
 from collections.abc import Callable
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,16 @@ UNIT = np.finfo(np.float64).eps / 2
 
 
 def values(
-    P: sp.csr_array, r: Array, gamma: float, start: Array | None = None, error: float = 0.0
+    P: sp.csr_array,
+    r: Array,
+    gamma: float,
+    start: Array | None = None,
+    error: float = 0.0,
+    sweeps: int | None = None,
 ) -> Array:
     """Solve V = r + γPV until the error of V is at most `error` everywhere, or rounding stops it.
+
+    With `sweeps` it stops after so many, wherever it is.
 
     >>> values(sp.csr_array([[0.0, 1.0], [0.0, 1.0]]), np.array([0.0, 1.0]), 0.5)
     array([1., 2.])
@@ -46,7 +54,7 @@ def values(
         residual -= middle
 
     start = np.zeros(len(r)) if start is None else start
-    return _solve(P, r, gamma, start, error * (1.0 - gamma), recentre)
+    return _solve(P, r, gamma, start, error * (1.0 - gamma), recentre, sweeps)
 
 
 def occupancy(P: sp.csr_array, rho0: Array, gamma: float, residual: float = 0.0) -> Array:
@@ -75,6 +83,7 @@ def _solve(
     start: Array,
     goal: float,
     recentre: Callable[[Array, Array], None],
+    sweeps: int | None = None,
 ) -> Array:
     """Solve y = b + γMy to a residual of `goal` or to rounding, from cheap steps to strong ones.
 
@@ -83,29 +92,30 @@ def _solve(
     multiply = (RowBlocks(M) if M.format == "csr" else M).__matmul__
     largest = np.abs(b).max()
     stronger = [_factor] if len(b) <= FACTOR_STATES else [_krylov, _factor]
-    steps = iter([(make(M, gamma), 1) for make in stronger])
+    steps = iter([make(M, gamma) for make in stronger])
     step: Callable[[Array], Array] = lambda residual: residual  # noqa: E731
-    patience, sizes = 4, [np.inf] * 5
-    y, best = start.copy(), start
-    while True:
+    patience, enough = 4, 0.5  # a sweep is judged over four, a stronger step by itself
+    y, best, sizes = start.copy(), start, [np.inf] * patience
+    for iteration in count():
         residual = multiply(y)
         residual *= gamma
         residual += b
         residual -= y
         recentre(y, residual)
-        size = max(residual.max(), -residual.min())
+        size = float(max(residual.max(), -residual.min()))
         rounding = 16.0 * UNIT * (max(y.max(), -y.min()) + largest)
-        if size <= max(goal, rounding):
+        if size <= max(goal, rounding) or iteration == sweeps:
             return y
         best = y if size < min(sizes) else best
         sizes.append(size)
-        if size > 0.5 * sizes[-1 - patience]:
-            if min(sizes) <= 64.0 * rounding:
+        if not size <= enough * sizes[-1 - patience]:
+            following = None if sweeps or min(sizes) <= 4.0 * rounding else next(steps, None)
+            if following is None and (sweeps is None or not np.isfinite(size)):
                 return best
-            step, patience = next(steps, (step, 0))
-            if patience == 0:
-                return best
+            if following is not None:
+                step, patience, enough = following, 1, 0.1
         y = y + step(residual)
+    raise AssertionError("unreachable")
 
 
 def _krylov(M: Any, gamma: float) -> Callable[[Array], Array]:

@@ -45,7 +45,7 @@ class FiniteMDP:
     rho0: Array = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        R = validate.real_array("R", self.R, [2])
+        R = validate.real_array("R", self.R, [2]).copy()  # nobody else may change it
         validate.rewards(R)
         P = storage.csr("P", self.P)
         validate.transitions(P, R)
@@ -54,12 +54,20 @@ class FiniteMDP:
         object.__setattr__(self, "P", P)
         object.__setattr__(self, "R", R)
         object.__setattr__(self, "gamma", validate.discount(self.gamma))
-        object.__setattr__(self, "rho0", validate.distribution("rho0", rho0, states))
+        object.__setattr__(self, "rho0", validate.distribution("rho0", rho0, states).copy())
+        for array in (R, self.rho0):
+            array.flags.writeable = False
         largest_sum = self.row_sum_range[1]
         if self.gamma * largest_sum * (1.0 + 1e-15 * (self.width + 8)) >= 1.0:
             raise ValueError(
                 f"gamma is {self.gamma!r} and a row of P sums to {largest_sum!r}, so values cannot "
                 "be told from infinite ones; choose a smaller gamma, or divide each row by its sum"
+            )
+
+        if self.largest_reward / (1.0 - self.gamma) > 1e300:
+            raise ValueError(
+                f"R has a reward of size {self.largest_reward:g}, so that values overflow; "
+                "measure rewards in a larger unit"
             )
 
     @property
@@ -129,6 +137,11 @@ class FiniteMDP:
         Q: Array = P @ (self.gamma * V)
         Q += self.R.reshape(-1)[rows]
         return Q.reshape(-1, self.n_actions)
+
+    def rounding(self, V: Array) -> float:
+        """Bound on the rounding errors in r + γPV − V, as the certificate counts them."""
+        unit = np.finfo(np.float64).eps / 2
+        return float((self.width + 8) * unit * (self.largest_reward + 3.0 * np.abs(V).max()))
 
     def objective(self, V: Array) -> float:
         """ρ₀ᵀV. (Not a BLAS dot: its threads spin on, and slow the next backup down.)"""

@@ -23,12 +23,12 @@ def policy_from_values(mdp: FiniteMDP, V: ArrayLike) -> Actions:
 
 def policy_from_multipliers(mdp: FiniteMDP, x: ArrayLike, w: ArrayLike | None = None) -> Array:
     """π(a|s) ∝ w·x, shape (S, A); uniform over feasible actions where a state has no mass."""
-    return proportional(mdp, check_weights(mdp, w) * check_pairs(mdp, "x", x))
+    return proportional(mdp, check_weights(mdp, w) * check_multipliers(mdp, x))
 
 
 def proportional(mdp: FiniteMDP, y: Array) -> Array:
     """Every row of [y]₊ divided by its sum; uniform over feasible actions where that is zero."""
-    y = np.maximum(y, 0.0)
+    y = np.where(mdp.feasible, np.maximum(y, 0.0), 0.0)
     empty = ~(y > 0.0).any(axis=1)
     y[empty] = mdp.feasible[empty]
     return y / y.sum(axis=1, keepdims=True)
@@ -79,12 +79,22 @@ def check_pairs(mdp: FiniteMDP, name: str, value: Any) -> Array:
     return array
 
 
+def check_multipliers(mdp: FiniteMDP, x: Any) -> Array:
+    """Multipliers of shape (S, A), zero where a state does not have the action."""
+    array = check_pairs(mdp, "x", x)
+    for s, a in np.argwhere(~mdp.feasible & (array != 0.0)):
+        raise ValueError(
+            f"x[{s}, {a}] is {array[s, a]:g}, but state {s} does not have action {a}; use 0 there"
+        )
+    return array
+
+
 def check_weights(mdp: FiniteMDP, w: Any = None) -> Array:
     """The weights w(s, a) > 0 of the multipliers; uniform over feasible pairs if left out."""
     if w is None:
         return np.broadcast_to(1.0 / np.count_nonzero(mdp.feasible), mdp.R.shape)
     array = check_pairs(mdp, "w", w)
-    for s, a in np.argwhere(mdp.feasible != (array > 0.0)):
+    for s, a in np.argwhere(np.where(mdp.feasible, ~(array > 0.0), array != 0.0)):
         raise ValueError(
             f"w[{s}, {a}] is {array[s, a]:g}; use positive weights, and 0 only where the state "
             "does not have the action"

@@ -71,9 +71,11 @@ def solve_program(mdp: FiniteMDP, tolerance: float, max_iterations: int = 1_000_
     """Solve (P) with HiGHS, read the policy off the duals y, and evaluate it exactly."""
     scale = max(mdp.largest_reward, 1e-300)
     program = primal(mdp)
-    solver = run_highs(
-        program._replace(row_lower=program.row_lower / scale), max_iterations=max_iterations
-    )
+    program = program._replace(row_lower=program.row_lower / scale)
+    try:
+        solver = run_highs(program, "ipm", max_iterations=max_iterations)
+    except RuntimeError:
+        solver = run_highs(program, "simplex", max_iterations=max_iterations, presolve="off")
     solution, info = solver.getSolution(), solver.getInfo()
     y = np.full(mdp.R.shape, -1.0)
     y[mdp.feasible] = np.abs(solution.row_dual)
@@ -95,12 +97,14 @@ def run_highs(
     solver: str = "ipm",
     time_limit: float = np.inf,
     max_iterations: int = 1_000_000,
+    presolve: str = "choose",
 ) -> Any:
     """A HiGHS instance that has run on the program; raises RuntimeError if it found no optimum."""
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     options: dict[str, Any] = {
         "output_flag": False,
         "solver": solver,
+        "presolve": presolve,
         "time_limit": time_limit,
         "small_matrix_value": 1e-12,  # smallest that HiGHS takes; its default would drop 1e-9
         "primal_feasibility_tolerance": 1e-9,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from os import PathLike
 from typing import Any
 
@@ -34,6 +35,7 @@ class Solution:
 
     mdp: FiniteMDP
     method: str
+    tolerance: float
     V: Array
     """Values (S,)."""
     h: Array
@@ -51,6 +53,11 @@ class Solution:
         """ρ₀ᵀV_π, what the policy earns: the optimum, to within the gap of the certificate."""
         proof = self.certificate
         return min(max(proof.dual_value, proof.lower), proof.upper)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the certificate reaches the tolerance; rounding can be in the way."""
+        return self.certificate.gap <= self.tolerance
 
     @cached_property
     def candidates(self) -> NDArray[np.bool_]:
@@ -90,10 +97,13 @@ def solve(
     >>> solution.V, solution.policy, solution.certificate.accepts()
     (array([4.]), array([1]), True)
     """
-    if method not in METHODS:
+    if not isinstance(mdp, FiniteMDP):
+        raise ValueError(f"mdp is a {type(mdp).__name__}; pass a FiniteMDP")
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"method is {method!r}; use one of {', '.join(METHODS)}")
-    if not tolerance > 0.0:
+    if not (isinstance(tolerance, int | float) and tolerance > 0.0):
         raise ValueError(f"tolerance is {tolerance!r}; use a positive number such as 1e-6")
+    _check_options(method, options)
     weights = check_weights(mdp, w)
     if method == "alm":
         options["w"] = w
@@ -110,6 +120,7 @@ def solve(
     return Solution(
         mdp=mdp,
         method=method,
+        tolerance=tolerance,
         V=judged.V,
         h=judged.h,
         x=judged.x,
@@ -118,3 +129,15 @@ def solve(
         iterations=outcome.iterations or len(outcome.history),
         history=outcome.history,
     )
+
+
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    """Options exist, and are positive: whole numbers, but for `mu`."""
+    known = set(signature(METHODS[method]).parameters) - {"mdp", "tolerance", "w", "start"}
+    for name, value in options.items():
+        if name not in known:
+            raise ValueError(f"option {name!r} is unknown to {method}; use {', '.join(known)}")
+        kinds = int | float if name == "mu" else int
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < np.inf:
+            wanted = "number" if name == "mu" else "whole number"
+            raise ValueError(f"{name} is {value!r}; use a positive {wanted}")

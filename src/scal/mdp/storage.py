@@ -1,5 +1,6 @@
 """Every common way to write an MDP down, brought to the canonical one: P (S·A, S) and R (S, A)."""
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,10 @@ def csr(name: str, matrix: Any) -> sp.csr_array:
     ):
         raise ValueError(f"{name} is not a matrix of real numbers; pass floats")
     rows = sp.csr_array(matrix)
+    try:
+        rows.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name} is not a sound sparse matrix ({error}); build it anew") from None
     if not rows.has_sorted_indices:
         rows = rows.sorted_indices()
     return rows if rows.dtype == np.float64 else rows.astype(np.float64)
@@ -54,6 +59,8 @@ def from_dense(P: ArrayLike, R: ArrayLike, order: str, feasible: ArrayLike | Non
 
 def from_sparse(P: Sequence[Any], R: ArrayLike, feasible: ArrayLike | None) -> Rows:
     """From one sparse matrix per action."""
+    if not isinstance(P, list | tuple):
+        raise ValueError(f"P is a {type(P).__name__}; pass a list with one matrix per action")
     if len(P) == 0:
         raise ValueError("P is an empty list; pass one sparse matrix per action")
     matrices = [csr(f"P[{a}]", matrix) for a, matrix in enumerate(P)]
@@ -101,6 +108,9 @@ def from_functions(
     reward: Callable[[int, int], float],
 ) -> Rows:
     """From functions of a state and an action."""
+    for name, number in (("n_states", n_states), ("n_actions", n_actions)):
+        if not isinstance(number, int | np.integer) or number < 1:
+            raise ValueError(f"{name} is {number!r}; an MDP has at least one state and one action")
     R = np.full((n_states, n_actions), -np.inf)
     data: list[float] = []
     indices: list[int] = []
@@ -121,7 +131,7 @@ def from_functions(
 
 def from_toy_text(env: Any) -> tuple[sp.csr_array, Array, Array | None]:
     """From the table env.unwrapped.P[s][a] = [(p, s', r, terminated), …]; with ρ₀ if it has one."""
-    table = getattr(env.unwrapped, "P", None)
+    table = getattr(getattr(env, "unwrapped", None), "P", None)
     if not isinstance(table, Mapping) or not table:
         raise ValueError(
             f"{env} has no transition table env.unwrapped.P; "
@@ -182,7 +192,7 @@ def _checked(
     for pair in pairs:
         try:
             next_state, probability = pair
-            index, value = int(next_state), float(probability)
+            index, value = operator.index(next_state), float(probability)
         except (TypeError, ValueError):
             raise ValueError(
                 f"transition({s}, {a}) gave {pair!r}; return a dict {{s': p}} or pairs (s', p)"
