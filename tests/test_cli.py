@@ -80,6 +80,9 @@ def test_files_in_and_out(capsys, tmp_path):
     ("arguments", "sentence"),
     [
         (["chess"], "problem 'chess' is unknown"),
+        (["inventory", "--gamma", "high"], "could not convert string to float: 'high'"),
+        (["inventory", "--speed", "3"], "--speed"),
+        ([], "see scal --help"),
         (["inventory", "--gamma", "1"], "gamma is 1; choose"),
         (["inventory", "--gamma", "-0.5"], "gamma is -0.5; choose"),
         (["inventory", "--method", "magic"], "method is 'magic'; use one of"),
@@ -103,6 +106,13 @@ def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence
     assert err.startswith("scal: ")
     assert sentence in err
     assert err.count("\n") == 1
+
+
+def test_bad_option_of_the_learner(capsys):
+    code, _, err = run(capsys, "train", "CartPole-v1", "--mu", "-1")
+    assert (code, err) == (2, "scal: mu is -1.0; use at least 1e-12\n")
+    code, _, err = run(capsys, "train", "CartPole-v1", "--preset", "best")
+    assert (code, err) == (2, "scal: preset is 'best'; use one of default, paper\n")
 
 
 def test_version(capsys):

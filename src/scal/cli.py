@@ -3,10 +3,13 @@
 Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed), 2 bad input.
 """
 
+import contextlib
+import io
 import json
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +18,7 @@ from rich.console import Console
 
 import scal
 from scal import doctor, present
+from scal.learn.config import DEFAULT, PRESETS, Config
 from scal.mdp import solve
 from scal.problems import find_problem
 
@@ -125,20 +129,18 @@ class Train:
     """default, or paper for the literal method."""
     out: Path | None = None
     """Folder of the run; runs/ENV-SEED if left out."""
-    options: Annotated[dict[str, str], tyro.conf.arg(name="set")] = field(default_factory=dict)
-    """Options of the learner as NAME VALUE pairs, for example --set mu 0.5 n_steps 1."""
     quiet: bool = False
     """No progress bar."""
+    config: tyro.conf.OmitArgPrefixes[Config] = DEFAULT
 
     def run(self) -> int:
         """Train, save, say how well it does."""
         from scal.run import training
         from scal.run.agent import SCAL
-        from scal.run.options import parse
 
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}"
         folder = training.check_free(self.out or default)
-        agent = SCAL(self.env, self.seed, self.preset, **parse(self.options))
+        agent = SCAL(self.env, self.seed, self.preset, **asdict(self.config))
         return _train(agent, self.steps, folder, self.quiet)
 
 
@@ -209,13 +211,34 @@ def _train(agent: "SCAL", steps: int, folder: Path, quiet: bool) -> int:
     return 0
 
 
-Command = (
-    Annotated[Solve, tyro.conf.subcommand("solve")]
-    | Annotated[Train, tyro.conf.subcommand("train")]
-    | Annotated[Resume, tyro.conf.subcommand("resume")]
-    | Annotated[Eval, tyro.conf.subcommand("eval")]
-    | Annotated[Doctor, tyro.conf.subcommand("doctor")]
-)
+def parse(arguments: list[str]) -> Solve | Train | Resume | Eval | Doctor:
+    """The command that the arguments spell; `--preset` decides the defaults of all options."""
+    following = dict(pairwise(arguments))
+    config = PRESETS.get(following.get("--preset", "default"), DEFAULT)
+    train = Train(env=tyro.MISSING, config=config)
+    command = (
+        Annotated[Solve, tyro.conf.subcommand("solve")]
+        | Annotated[Train, tyro.conf.subcommand("train", default=train)]
+        | Annotated[Resume, tyro.conf.subcommand("resume")]
+        | Annotated[Eval, tyro.conf.subcommand("eval")]
+        | Annotated[Doctor, tyro.conf.subcommand("doctor")]
+    )
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return tyro.cli(command, args=arguments, prog="scal")
+    except SystemExit as end:
+        if end.code:
+            raise ValueError(_sentence(said.getvalue())) from None
+        raise
+
+
+def _sentence(box: str) -> str:
+    """The message inside the box that tyro draws around an error."""
+    lines = [line.strip("│ ") for line in box.splitlines() if line[:1] == "│"]
+    rule = next((i for i, line in enumerate(lines) if line[:1] == "─"), len(lines))
+    message = " ".join(lines[:rule]).removeprefix("Error parsing __tyro-dummy-inner__.config: ")
+    return message if "; " in message else f"{message}; see scal --help"
 
 
 def check_target(path: str, kinds: set[str]) -> None:
@@ -231,12 +254,12 @@ def check_target(path: str, kinds: set[str]) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of the command `scal`."""
-    if (sys.argv[1:] if arguments is None else arguments) == ["--version"]:
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments == ["--version"]:
         print(scal.__version__)
         return 0
-    command = tyro.cli(Command, args=arguments, prog="scal")
     try:
-        return command.run()
+        return parse(arguments).run()
     except ValueError as error:
         print(f"scal: {error}", file=sys.stderr)
         return 2

@@ -180,7 +180,7 @@ def test_command_line_from_training_to_evaluation(tmp_path):
         command = [sys.executable, "-m", "scal.cli", *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    small = ["--set", "width", "16", "warmup", "100", "batch_size", "16"]
+    small = ["--width", "16", "--warmup", "100", "--batch-size", "16"]
     trained = run("train", "CartPole-v1", "--steps", "1000", "--out", "a", "--quiet", *small)
     assert trained.returncode == 0, trained.stderr
     again = run("train", "CartPole-v1", "--out", "a")

@@ -41,8 +41,8 @@ class Config:
     """Whether V̄ is kept inside [r_min, r_max]/(1 − γ), as seen so far."""
     scale_rewards: bool = True
     """Whether rewards are divided by the running standard deviation of the discounted return."""
-    normalize_observations: bool = False
-    """Whether observations are centred and scaled by their running mean and deviation."""
+    normalize_observations: Literal["auto", "yes", "no"] = "auto"
+    """Whether observations are centred and scaled; auto: where none has a declared bound."""
     lr_value: float = 1e-3
     """Adam's rate for V."""
     lr_slack: float = 1e-3
@@ -105,6 +105,7 @@ _AT_LEAST_ONE = {
 }  # fmt: skip
 _CHOICES = {
     "units": ("td_rms", "raw"),
+    "normalize_observations": ("auto", "yes", "no"),
     "multiplier": ("ratio", "density"),
     "theta_step": ("regression", "penalty"),
     "order": ("jacobi", "gauss_seidel"),

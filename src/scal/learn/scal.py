@@ -107,9 +107,8 @@ def observe(learner: Learner, row: Transition, next_start: Array, config: Config
 
 def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
     """What the networks see of an observation."""
-    return (
-        statistics.normalize(stats, observation) if config.normalize_observations else observation
-    )
+    normal = config.normalize_observations == "yes"
+    return statistics.normalize(stats, observation) if normal else observation
 
 
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Metrics]:

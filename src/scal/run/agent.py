@@ -229,15 +229,19 @@ class SCAL:
         return line, carry._replace(totals=loop.no_totals())
 
 
-def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
-    """A preset with some options changed; `normalize` decides what neither says."""
+def configure(preset: str, options: dict[str, Any], unbounded: bool) -> Config:
+    """A preset with some options changed, and `auto` decided by the environment."""
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
     known = {field.name for field in dataclasses.fields(Config)}
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    return dataclasses.replace(PRESETS[preset], **({"normalize_observations": normalize} | options))
+    config = dataclasses.replace(PRESETS[preset], **options)
+    if config.normalize_observations == "auto":
+        decided: Any = "yes" if unbounded else "no"
+        config = dataclasses.replace(config, normalize_observations=decided)
+    return config
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
