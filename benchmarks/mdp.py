@@ -173,7 +173,7 @@ def show(report: dict[str, Any]) -> None:
     """The three tables."""
     console = Console()
     table = Table(
-        "problem", "states", "γ", "auto", "QuantEcon", "mdpsolver", "auto is faster by", "gap"
+        "problem", "states", "γ", "auto", "QuantEcon", "mdpsolver", "times as fast", "gap"
     )
     for row in report["quantecon"]:
         times = {name: f"{seconds:.4f} s" for name, seconds in row["seconds"].items()}
@@ -188,7 +188,7 @@ def show(report: dict[str, Any]) -> None:
             f"{row['gap']:.1e}",
         )
     console.print(table)
-    table = Table("states", "alm", "gap", "HiGHS", "time", "alm is faster by", "gap of HiGHS")
+    table = Table("states", "alm", "gap", "HiGHS", "time", "times as fast", "gap of HiGHS")
     for row in report["highs"]:
         for solver, rival in row["highs"].items():
             table.add_row(
@@ -212,7 +212,7 @@ def show(report: dict[str, Any]) -> None:
 def readme_table(report: dict[str, Any]) -> str:
     """The figures as the README shows them."""
     lines = [
-        "| problem | scal | rival | faster by |",
+        "| problem | scal | rival | times as fast |",
         "|---|---|---|---|",
     ]
     for row in report["quantecon"]:
