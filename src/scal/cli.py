@@ -234,10 +234,16 @@ def parse(arguments: list[str]) -> Solve | Train | Resume | Eval | Doctor:
 
 
 def _sentence(box: str) -> str:
-    """The message inside the box that tyro draws around an error."""
-    lines = [line.strip("│ ") for line in box.splitlines() if line[:1] == "│"]
-    rule = next((i for i, line in enumerate(lines) if line[:1] == "─"), len(lines))
-    message = " ".join(lines[:rule]).removeprefix("Error parsing __tyro-dummy-inner__.config: ")
+    """The message that tyro prints between a title and a hint, in a box or between rules."""
+    groups: list[list[str]] = [[]]
+    for line in box.splitlines():
+        words = line.strip("│| ")
+        if words[:1] == "╭" or (words and not words.strip("─-")):
+            groups.append([])
+        elif words:
+            groups[-1].append(words)
+    message = " ".join(groups[min(1, len(groups) - 1)])
+    message = message.removeprefix("Error parsing __tyro-dummy-inner__.config: ")
     return message if "; " in message else f"{message}; see scal --help"
 
 
