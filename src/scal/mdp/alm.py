@@ -31,7 +31,7 @@ from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import check_weights
 from scal.mdp.programs import relevance
 from scal.mdp.types import Array
-from scal.objective import closed_slack
+from scal.objective import closed_slack, z
 
 NEWTON_STEPS = 50
 MU_GROWTH = 10.0
@@ -92,9 +92,8 @@ def _cross_over(
     policy = np.where(mdp.feasible, y, -1.0).argmax(axis=1)
     vertex = linear.values(*mdp.under(policy), mdp.gamma, V)
     finish = adaptive_policy_iteration(mdp, tolerance, start=vertex)
-    if len(finish.history) == 1:
-        return Outcome(finish.V, policy, history + finish.history)
-    return Outcome(finish.V, finish.policy, history + finish.history)
+    confirmed = len(finish.history) == 1
+    return Outcome(finish.V, policy if confirmed else finish.policy, history + finish.history)
 
 
 def _initial_mu(mdp: FiniteMDP, w: Array) -> float:
@@ -125,7 +124,7 @@ def alm_step(
     """Minimise L_μ(·, ·, x) from V by Newton's method, then x ← Z."""
     rho = mdp.rho0 if rho is None else rho
     V = np.zeros(mdp.n_states) if V is None else V
-    shifted = x + mu * (mdp.backup(V) - V[:, None])
+    shifted = z(mu, x, 0.0, mdp.backup(V), V[:, None])
     converged = False
     for _ in range(NEWTON_STEPS):
         active = shifted > 0.0
@@ -145,7 +144,7 @@ def alm_step(
         shifted = shifted + t * slope
     target = mdp.backup(V)
     h = closed_slack(mu, x, target, V[:, None])
-    return Step(V, h, np.maximum(x + mu * (target - V[:, None]), 0.0), converged)
+    return Step(V, h, np.maximum(z(mu, x, 0.0, target, V[:, None]), 0.0), converged)
 
 
 def _rounding(mdp: FiniteMDP, V: Array, mu: float, w: Array) -> float:

@@ -108,12 +108,11 @@ def _solve(
             return y
         best = y if size < min(sizes) else best
         sizes.append(size)
-        if not size <= enough * sizes[-1 - patience]:
-            following = None if sweeps or min(sizes) <= 4.0 * rounding else next(steps, None)
-            if following is None and (sweeps is None or not np.isfinite(size)):
+        if sweeps is None and not size <= enough * sizes[-1 - patience]:
+            following = next(steps, None)
+            if following is None or min(sizes) <= 4.0 * rounding:
                 return best
-            if following is not None:
-                step, patience, enough = following, 1, 0.1
+            step, patience, enough = following, 1, 0.1
         y = y + step(residual)
     raise AssertionError("unreachable")
 
