@@ -83,6 +83,8 @@ def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     actions.plot(states, solution.policy, ".", color="#c4452f", markersize=4)
     actions.set_ylabel(f"optimal {problem.action}")
     actions.set_xlabel(problem.state)
+    for axis in (actions.xaxis, actions.yaxis):
+        axis.get_major_locator().set_params(integer=True)
     actions.grid(alpha=0.3)
     figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
     plt.close(figure)

@@ -165,6 +165,21 @@ def test_every_option_has_an_effect(name, reference):
     assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
 
 
+def test_gauss_seidel_moves_one_network_at_a_time():
+    """V comes first, so that both orders move it alike; h and x then see the new V."""
+    learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29})
+    learner, _ = scal.update(learner, SPACES, DEFAULT)
+    turns = dataclasses.replace(DEFAULT, order="gauss_seidel")
+    jacobi, seidel = (scal.update(learner, SPACES, c)[0] for c in (DEFAULT, turns))
+    same = {
+        name: checkpoint.digest(getattr(jacobi.networks, name))
+        == checkpoint.digest(getattr(seidel.networks, name))
+        for name in jacobi.networks._fields
+    }
+    assert same == {"value": True, "slack": False, "multiplier": False}
+    assert all(int(moments.count) == 2 for moments in seidel.moments.values())
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_stay_finite(preset):
     config = PRESETS[preset]

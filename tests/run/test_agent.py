@@ -45,6 +45,17 @@ def test_resume_is_exact(env, tmp_path):
     assert checkpoint.digest(resumed.learner) == checkpoint.digest(whole.learner)
 
 
+def test_arguments_of_the_environment_are_saved(tmp_path):
+    agent = scal.SCAL(gym.make("scal/Inventory-v0", capacity=10, days=7), **FAST).learn(50)
+    agent.save(tmp_path)
+    again = scal.SCAL.load(tmp_path)
+    assert again.spaces.action_size == 11
+    assert again.learn(200).digest() == agent.learn(200).digest()
+    wrapped = scal.SCAL(lambda: gym.wrappers.TimeAwareObservation(gym.make("CartPole-v1")), **FAST)
+    with pytest.raises(ValueError, match="is wrapped and could not be made again"):
+        wrapped.save(tmp_path)
+
+
 def test_evaluation_leaves_no_trace():
     plain = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600)
     watched = scal.SCAL("CartPole-v1", seed=1, **FAST).learn(300)

@@ -38,8 +38,8 @@ class Learner(NamedTuple):
     """φ̄"""
     multiplier_target: Multiplier
     """θ̄"""
-    moments: Any
-    """Adam's, for all three networks."""
+    moments: dict[str, Any]
+    """Adam's, for each of the networks."""
     replay: Replay
     statistics: Statistics
     updates: Array
@@ -76,7 +76,7 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
         networks=networks,
         value_target=networks.value,
         multiplier_target=networks.multiplier,
-        moments=ADAM.init(networks),
+        moments={name: ADAM.init(part) for name, part in networks._asdict().items()},
         replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
         statistics=statistics.init_statistics(spaces.observation_size, environments),
         updates=jnp.zeros((), jnp.int32),
@@ -138,12 +138,12 @@ def update_on(
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
     if config.order == "jacobi":
         gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
-        learner = _descend(learner, gradients, config)
+        for name in Networks._fields:
+            learner = _descend(learner, name, gradients, config)
     else:
         for name in Networks._fields:
             gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
-            rest = jax.tree.map(jnp.zeros_like, gradients)
-            learner = _descend(learner, rest._replace(**{name: getattr(gradients, name)}), config)
+            learner = _descend(learner, name, gradients, config)
     return _move_targets(learner, config), metrics
 
 
@@ -264,22 +264,26 @@ def _is_one(option: Any) -> bool:
     return isinstance(option, float) and option == 1.0
 
 
-def _descend(learner: Learner, gradients: Networks, config: Config) -> Learner:
-    """Clip every layer, then Adam with annealed rates."""
+def _descend(learner: Learner, name: str, gradients: Networks, config: Config) -> Learner:
+    """One network, a step further: clip every layer, then Adam with its annealed rate."""
+    rates = {
+        "value": config.lr_value,
+        "slack": config.lr_slack,
+        "multiplier": config.lr_multiplier,
+    }
     progress = learner.statistics.steps / config.anneal_steps
-    annealed = jnp.maximum(1.0 - 0.9 * progress, 0.1)
-    rates = Networks(config.lr_value, config.lr_slack, config.lr_multiplier)  # type: ignore[arg-type]
+    rate = rates[name] * jnp.maximum(1.0 - 0.9 * progress, 0.1)
     clipped = jax.tree.map(
-        partial(_clip, config.clip), gradients, is_leaf=lambda node: isinstance(node, Layer)
+        partial(_clip, config.clip),
+        getattr(gradients, name),
+        is_leaf=lambda node: isinstance(node, Layer),
     )
-    steps, moments = ADAM.update(clipped, learner.moments)
-    networks = Networks(
-        *(
-            jax.tree.map(lambda p, s, rate=rate: p - annealed * rate * s, params, step)
-            for params, step, rate in zip(learner.networks, steps, rates, strict=True)
-        )
+    steps, moments = ADAM.update(clipped, learner.moments[name])
+    part = jax.tree.map(lambda p, s: p - rate * s, getattr(learner.networks, name), steps)
+    return learner._replace(
+        networks=learner.networks._replace(**{name: part}),
+        moments=learner.moments | {name: moments},
     )
-    return learner._replace(networks=networks, moments=moments)
 
 
 def _clip(limit: float, layer: Layer) -> Layer:

@@ -23,7 +23,7 @@ from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, loop
 from scal.run.loop import Carry, Episode
-from scal.run.spaces import Factory, adapt, factory_of, unbounded
+from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, unbounded
 
 Record = dict[str, Any]
 
@@ -49,7 +49,7 @@ class SCAL:
         if not isinstance(seed, int) or seed < 0:
             raise ValueError(f"seed is {seed!r}; use a whole number of at least 0")
         self.factory = factory_of(env)
-        made = self.factory()
+        made = self._made = self.factory()
         self.env_id = made.spec.id if made.spec else None
         adapted, self.spaces = adapt(made)
         self.seed, self.preset = seed, preset
@@ -159,11 +159,10 @@ class SCAL:
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""
-        if self.env_id is None:
-            raise ValueError("the environment has no id to be saved by; register it with Gymnasium")
         facts = {
             "steps": self.steps,
             "env": self.env_id,
+            "arguments": arguments_of(self._made),
             "seed": self.seed,
             "preset": self.preset,
             "config": dataclasses.asdict(self.config),
@@ -178,7 +177,8 @@ class SCAL:
     def load(cls, path: str | Path) -> "SCAL":
         """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
         arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
-        agent = cls(facts["env"], facts["seed"], facts["preset"], **facts["config"])
+        again = partial(make, facts["env"], **facts["arguments"])
+        agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
         agent.episode.number = facts["episode"]
         kind = np.int64 if agent.spaces.discrete else np.float32

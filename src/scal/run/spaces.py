@@ -1,5 +1,6 @@
 """What SCAL needs of a Gymnasium environment: a vector to see, and actions to choose from."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ Factory = Callable[[], gym.Env[Any, Any]]
 def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
     """A function that makes the environment anew, from an id, an environment or a function."""
     if isinstance(env, str):
-        return lambda: _make(env)
+        return lambda: make(env)
     if isinstance(env, gym.Env):
         spec = env.spec
         if spec is None:
@@ -70,11 +71,29 @@ def unbounded(env: gym.Env[Any, Any]) -> bool:
     )
 
 
-def _make(name: str) -> gym.Env[Any, Any]:
+def arguments_of(env: gym.Env[Any, Any]) -> dict[str, Any]:
+    """What `make` needs besides the id to make the environment again."""
+    spec = env.spec
+    if spec is None:
+        raise ValueError("the environment has no id to be saved by; register it with Gymnasium")
+    arguments = spec.kwargs | {"max_episode_steps": spec.max_episode_steps}
+    try:
+        json.dumps(arguments)
+    except TypeError:
+        raise ValueError(
+            f"{spec.id} was made with arguments that JSON cannot hold; register a variant of it"
+        ) from None
+    if spec.additional_wrappers:
+        raise ValueError(f"{spec.id} is wrapped and could not be made again; register it wrapped")
+    return arguments
+
+
+def make(name: str, **arguments: Any) -> gym.Env[Any, Any]:
+    """`gymnasium.make`, with failures in one sentence."""
     import scal.envs  # noqa: F401  (registers scal/Inventory-v0)
 
     try:
-        return gym.make(name)
+        return gym.make(name, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
     except gym.error.Error as error:
