@@ -6,13 +6,20 @@
     x(s, ·)   a trunk with two heads: the mass x₁(s) > 0, and the policy x₂(s),
               logits of a softmax or the mean of a Gaussian before the tanh
 
-Parameters are plain pytrees of layers; a layer is what gradient clipping calls one.
+A network is written as layers, a layer being what gradient clipping calls one, and kept as a single
+vector: a step of Adam, a move of a target and a call from Python cost by the array, not by the
+number of weights.
 """
 
-from typing import NamedTuple
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import PyTreeDef, register_dataclass
 
 from scal.envs.functional import Spaces
 from scal.learn.config import Config
@@ -28,21 +35,54 @@ class Layer(NamedTuple):
 
 
 class Multiplier(NamedTuple):
-    """Parameters θ of x."""
+    """The layers of x."""
 
     trunk: list[Layer]
     mass: Layer
     policy: Layer
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How a vector is cut into the arrays of a tree."""
+
+    tree: PyTreeDef
+    shapes: tuple[tuple[int, ...], ...]
+
+
+@register_dataclass
+@dataclass(frozen=True)
+class Parameters:
+    """All weights of a network, in one vector."""
+
+    vector: Array
+    layout: Layout = field(metadata={"static": True})
+
+    @classmethod
+    def of(cls, layers: Any) -> "Parameters":
+        """The weights of some layers."""
+        leaves, tree = jax.tree.flatten(layers)
+        return cls(_join(layers), Layout(tree, tuple(leaf.shape for leaf in leaves)))
+
+    @property
+    def layers(self) -> Any:
+        """The layers, differentiable."""
+        return _cut(self.layout, self.vector)
+
+    def map_layers(self, change: Callable[[Layer], Layer]) -> "Parameters":
+        """Every layer changed."""
+        layers = jax.tree.map(change, self.layers, is_leaf=lambda node: isinstance(node, Layer))
+        return Parameters.of(layers)
+
+
 class Networks(NamedTuple):
     """Parameters of all three."""
 
-    value: list[Layer]
+    value: Parameters
     """φ"""
-    slack: list[Layer]
+    slack: Parameters
     """ψ"""
-    multiplier: Multiplier
+    multiplier: Parameters
     """θ"""
 
 
@@ -51,35 +91,63 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
     keys = jax.random.split(key, 6)
     hidden = [spaces.observation_size, *[config.width] * config.depth]
     return Networks(
-        value=[*_layers(keys[0], hidden), _layer(keys[5], hidden[-1], 1, 0.01)],
-        slack=_layers(keys[1], [*hidden, spaces.action_size]),
-        multiplier=Multiplier(
-            trunk=_layers(keys[2], hidden),
-            mass=_layer(keys[3], hidden[-1], 1, 0.0),
-            policy=_layer(keys[4], hidden[-1], spaces.action_size, 0.01),
+        value=Parameters.of([*_layers(keys[0], hidden), _layer(keys[5], hidden[-1], 1, 0.01)]),
+        slack=Parameters.of(_layers(keys[1], [*hidden, spaces.action_size])),
+        multiplier=Parameters.of(
+            Multiplier(
+                trunk=_layers(keys[2], hidden),
+                mass=_layer(keys[3], hidden[-1], 1, 0.0),
+                policy=_layer(keys[4], hidden[-1], spaces.action_size, 0.01),
+            )
         ),
     )
 
 
-def value(phi: list[Layer], observation: Array) -> Array:
+def value(phi: Parameters, observation: Array) -> Array:
     """V(s)."""
-    return _mlp(phi, observation)[..., 0]
+    return _mlp(phi.layers, observation)[..., 0]
 
 
-def slack(psi: list[Layer], observation: Array, action: Array, discrete: bool, C: float) -> Array:
+def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C: float) -> Array:
     """h(s, a) ≥ 0; a continuous action is given before the tanh."""
-    output = _mlp(psi, observation)
+    output = _mlp(psi.layers, observation)
     if discrete:
         return C * jax.nn.softplus(_pick(output, action) - 2.0)
     return C * (1.0 - jnp.exp(-jnp.sum((jnp.tanh(action) - output) ** 2, axis=-1)))
 
 
-def heads(theta: Multiplier, observation: Array) -> tuple[Array, Array]:
+def heads(theta: Parameters, observation: Array) -> tuple[Array, Array]:
     """x₁(s), and the raw second head."""
-    features = jnp.tanh(_mlp(theta.trunk, observation))
+    layers: Multiplier = theta.layers
+    features = jnp.tanh(_mlp(layers.trunk, observation))
     one = jnp.log(jnp.expm1(1.0))
-    mass = jax.nn.softplus(_affine(theta.mass, features)[..., 0] + one)
-    return mass, _affine(theta.policy, features)
+    mass = jax.nn.softplus(_affine(layers.mass, features)[..., 0] + one)
+    return mass, _affine(layers.policy, features)
+
+
+def _join(layers: Any) -> Array:
+    return jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(layers)])
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _cut(layout: Layout, vector: Array) -> Any:
+    """The tree of a vector. Its derivative joins the parts; autodiff would pad and add them."""
+    leaves, end = [], 0
+    for shape in layout.shapes:
+        start, end = end, end + math.prod(shape)
+        leaves.append(vector[..., start:end].reshape(*vector.shape[:-1], *shape))
+    return jax.tree.unflatten(layout.tree, leaves)
+
+
+def _cut_forward(layout: Layout, vector: Array) -> tuple[Any, None]:
+    return _cut(layout, vector), None
+
+
+def _cut_backward(layout: Layout, _: None, gradient: Any) -> tuple[Array]:
+    return (_join(gradient),)
+
+
+_cut.defvjp(_cut_forward, _cut_backward)
 
 
 def _pick(outputs: Array, action: Array) -> Array:

@@ -1,15 +1,17 @@
 """The replay buffer D: a window of transitions and a store of initial states (paper, section 4.2).
 
-Everything is an array of fixed shape, so that the buffer lives inside one compiled program. Time is
-the first axis, parallel environments the second: the successor of row t is row t + 1, unless an
-episode ended there or nothing newer has been stored.
+The ring is one array, so that the buffer lives inside one compiled program and a transition is read
+and written at once. Time is its first axis, parallel environments the second: the successor of row
+t is row t + 1, unless an episode ended there or nothing newer has been stored.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.tree_util import register_dataclass
 
 from scal.envs.functional import Spaces
 
@@ -39,14 +41,18 @@ class Transition(NamedTuple):
     """Terminated or truncated: the next row belongs to another episode."""
 
 
-class Replay(NamedTuple):
-    """A ring of rows, and a ring of initial states."""
+@register_dataclass
+@dataclass(frozen=True)
+class Replay:
+    """A ring of transitions, and a ring of initial states."""
 
-    rows: Transition
+    ring: Array
+    """Time × environments × all fields of a transition side by side."""
     stored: Array
     """Rows ever stored."""
     initial: Array
     initial_stored: Array
+    spaces: Spaces = field(metadata={"static": True})
 
 
 class Batch(NamedTuple):
@@ -61,26 +67,21 @@ class Batch(NamedTuple):
 def init_replay(spaces: Spaces, capacity: int, environments: int, initial_states: int) -> Replay:
     """An empty buffer of `capacity` transitions in all."""
     time = max(capacity // environments, 1)
-    shape = (time, environments)
-    observation = jnp.zeros((*shape, spaces.observation_size))
-    action = (
-        jnp.zeros(shape, jnp.int32) if spaces.discrete else jnp.zeros((*shape, spaces.action_size))
-    )
-    flags, numbers = jnp.zeros(shape, bool), jnp.zeros(shape)
-    rows = Transition(observation, action, numbers, numbers, observation, flags, flags)
+    width = 2 * spaces.observation_size + (1 if spaces.discrete else spaces.action_size) + 4
     return Replay(
-        rows=rows,
+        ring=jnp.zeros((time, environments, width)),
         stored=jnp.zeros((), jnp.int32),
         initial=jnp.zeros((initial_states, spaces.observation_size)),
         initial_stored=jnp.zeros((), jnp.int32),
+        spaces=spaces,
     )
 
 
 def store(replay: Replay, row: Transition) -> Replay:
     """Add one row, over the oldest if the window is full."""
-    place = replay.stored % replay.rows.reward.shape[0]
-    rows = jax.tree.map(lambda ring, new: ring.at[place].set(new), replay.rows, row)
-    return replay._replace(rows=rows, stored=replay.stored + 1)
+    place = replay.stored % replay.ring.shape[0]
+    ring = jax.lax.dynamic_update_index_in_dim(replay.ring, _pack(row), place, axis=0)
+    return replace(replay, ring=ring, stored=replay.stored + 1)
 
 
 def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
@@ -88,7 +89,8 @@ def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
     offset = jnp.cumsum(started) - 1
     size = replay.initial.shape[0]
     place = jnp.where(started, (replay.initial_stored + offset) % size, size)
-    return replay._replace(
+    return replace(
+        replay,
         initial=replay.initial.at[place].set(observation, mode="drop"),
         initial_stored=replay.initial_stored + started.sum(),
     )
@@ -105,7 +107,7 @@ def sample(
 
     A share `s0_mix` of the starts are the replayed states themselves, the others initial states.
     """
-    time, environments = replay.rows.reward.shape
+    time, environments, _ = replay.ring.shape
     kept = jnp.minimum(replay.stored, time)
     draws = size if weigh is None else CANDIDATES * size
     # one draw of random numbers for everything: drawing is what sampling costs
@@ -134,7 +136,26 @@ def _below(uniform: Array, bound: Array | int) -> Array:
 
 def _rows(replay: Replay, ages: Array, lanes: Array) -> Transition:
     """The transitions of some ages, 0 being the oldest kept."""
-    time = replay.rows.reward.shape[0]
+    time = replay.ring.shape[0]
     oldest = jnp.maximum(replay.stored - time, 0)
-    place = (oldest + ages) % time
-    return jax.tree.map(lambda ring: ring[place, lanes], replay.rows)
+    return _unpack(replay.ring[(oldest + ages) % time, lanes], replay.spaces)
+
+
+def _pack(row: Transition) -> Array:
+    parts = [part if part.ndim > 1 else part[:, None] for part in row]
+    return jnp.concatenate([part.astype(jnp.float32) for part in parts], axis=-1)
+
+
+def _unpack(packed: Array, spaces: Spaces) -> Transition:
+    action_end = spaces.observation_size + (1 if spaces.discrete else spaces.action_size)
+    next_end = action_end + 2 + spaces.observation_size
+    action = packed[..., spaces.observation_size : action_end]
+    return Transition(
+        observation=packed[..., : spaces.observation_size],
+        action=action[..., 0].astype(jnp.int32) if spaces.discrete else action,
+        log_prob=packed[..., action_end],
+        reward=packed[..., action_end + 1],
+        next_observation=packed[..., action_end + 2 : next_end],
+        terminated=packed[..., next_end] > 0,
+        ended=packed[..., next_end + 1] > 0,
+    )

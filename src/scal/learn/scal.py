@@ -21,7 +21,7 @@ from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import policy, replay, statistics
 from scal.learn.config import Config
-from scal.learn.networks import Layer, Multiplier, Networks
+from scal.learn.networks import Layer, Networks, Parameters
 from scal.learn.replay import Batch, Replay, Transition
 from scal.learn.statistics import Statistics
 
@@ -34,12 +34,11 @@ class Learner(NamedTuple):
     """Everything that learning is: with the same Learner, the future is the same."""
 
     networks: Networks
-    value_target: list[Layer]
+    value_target: Parameters
     """φ̄"""
-    multiplier_target: Multiplier
+    multiplier_target: Parameters
     """θ̄"""
-    moments: dict[str, Any]
-    """Adam's, for each of the networks."""
+    moments: optax.ScaleByAdamState
     replay: Replay
     statistics: Statistics
     updates: Array
@@ -47,7 +46,7 @@ class Learner(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """What an update saw, in the units of the environment's rewards."""
+    """What an update saw, in the units of the environment's rewards; `update` gives an array."""
 
     primal_value: Array
     """E[V(s₀)]"""
@@ -76,7 +75,7 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
         networks=networks,
         value_target=networks.value,
         multiplier_target=networks.multiplier,
-        moments={name: ADAM.init(part) for name, part in networks._asdict().items()},
+        moments=ADAM.init(networks),
         replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
         statistics=statistics.init_statistics(spaces.observation_size, environments),
         updates=jnp.zeros((), jnp.int32),
@@ -111,8 +110,8 @@ def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
     return statistics.normalize(stats, observation) if normal else observation
 
 
-def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Metrics]:
-    """Lines 5–10."""
+def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
+    """Lines 5–10; the array holds the metrics."""
     key, sample_key = jax.random.split(learner.key)
     weigh = partial(violation, learner, config) if config.sampling == "proportional" else None
     batch = replay.sample(
@@ -123,7 +122,7 @@ def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, M
 
 def update_on(
     learner: Learner, batch: Batch, spaces: Spaces, config: Config
-) -> tuple[Learner, Metrics]:
+) -> tuple[Learner, Array]:
     """Lines 6–10, for a given batch."""
     see = partial(perceive, learner.statistics, config=config)
     window = batch.window._replace(
@@ -132,19 +131,16 @@ def update_on(
     )
     batch = batch._replace(window=window, starts=see(batch.starts))
     target = multi_step_target(learner, batch, spaces, config)
-    error = target - nets.value(learner.networks.value, window.observation[:, 0])
-    stats = statistics.see_td_errors(learner.statistics, error, learner.updates)
+    V, _, _ = _values(learner.networks.value, batch, config)
+    stats = statistics.see_td_errors(learner.statistics, target - V, learner.updates)
     learner = learner._replace(statistics=stats)
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
-    if config.order == "jacobi":
-        gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
-        for name in Networks._fields:
-            learner = _descend(learner, name, gradients, config)
-    else:
-        for name in Networks._fields:
-            gradients, metrics = jax.grad(loss, has_aux=True)(learner.networks)
-            learner = _descend(learner, name, gradients, config)
-    return _move_targets(learner, config), metrics
+    turns = [Networks._fields] if config.order == "jacobi" else [(n,) for n in Networks._fields]
+    moved = learner
+    for names in turns:
+        gradients, metrics = jax.grad(loss, has_aux=True)(moved.networks)
+        moved = _descend(learner, moved, names, gradients, config)
+    return _move_targets(moved, config), metrics
 
 
 def violation(learner: Learner, config: Config, rows: Transition) -> Array:
@@ -201,7 +197,7 @@ def _loss(
     target: Array,
     spaces: Spaces,
     config: Config,
-) -> tuple[Array, Metrics]:
+) -> tuple[Array, Array]:
     """The minibatch mean of the composite objective."""
     first = jax.tree.map(lambda field: field[:, 0], batch.window)
     stats = learner.statistics
@@ -212,17 +208,13 @@ def _loss(
         """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
         return fixed(v) / unit + (v - fixed(v))
 
-    def x_of(theta: Multiplier) -> tuple[Array, Array]:
+    def x_of(theta: Parameters) -> tuple[Array, Array]:
         mass, head = nets.heads(theta, first.observation)
         log_pi = policy.log_prob(head, first.action, spaces, config)
         x = policy.multiplier(mass, log_pi, first.log_prob, first.action, spaces, config)
         return x, log_pi
 
-    states = [first.observation, first.next_observation, batch.starts]
-    if _is_one(config.s0_mix):
-        states.pop()  # the starts are the observations
-    V, V_next, *other = jnp.split(nets.value(networks.value, jnp.concatenate(states)), len(states))
-    V0 = other[0] if other else V
+    V, V_next, V0 = _values(networks.value, batch, config)
     h = nets.slack(
         networks.slack, first.observation, first.action, spaces.discrete, config.slack_scale
     )
@@ -243,20 +235,32 @@ def _loss(
         loss = loss + 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
 
     scale = statistics.reward_scale(stats) if config.scale_rewards else jnp.ones(())
-    metrics = Metrics(
-        primal_value=V0.mean() / scale,
-        dual_value=(x * first.reward).mean() / (1.0 - config.gamma),
-        violation=jnp.maximum(target - V, 0.0).mean() / scale,
-        complementarity=(x * h).mean(),
-        mass=x.mean(),
-        mass_predicted=predicted_mass(
-            config, jnp.where(first.terminated, 0.0, x).mean() / x.mean()
-        ),
-        td_rms=jnp.sqrt(jnp.mean((target - V) ** 2)) / scale,
-        slack=h.mean(),
-        log_ratio=jnp.abs(log_pi - first.log_prob).mean(),
+    seen = Metrics(
+        primal_value=V0 / scale,
+        dual_value=x * first.reward / (1.0 - config.gamma),
+        violation=jnp.maximum(target - V, 0.0) / scale,
+        complementarity=x * h,
+        mass=x,
+        mass_predicted=jnp.where(first.terminated, 0.0, x),
+        td_rms=((target - V) / scale) ** 2,
+        slack=h,
+        log_ratio=jnp.abs(log_pi - first.log_prob),
     )
-    return loss.mean(), metrics
+    mean = Metrics(*jnp.stack(seen).mean(axis=1))
+    metrics = mean._replace(
+        mass_predicted=predicted_mass(config, mean.mass_predicted / mean.mass),
+        td_rms=jnp.sqrt(mean.td_rms),
+    )
+    return loss.mean(), fixed(jnp.stack(metrics))
+
+
+def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array]:
+    """V(s), V(s') and V(s₀), in one pass."""
+    states = [batch.window.observation[:, 0], batch.window.next_observation[:, 0], batch.starts]
+    if _is_one(config.s0_mix):
+        states.pop()  # the starts are the observations
+    V, V_next, *other = jnp.split(nets.value(phi, jnp.concatenate(states)), len(states))
+    return V, V_next, other[0] if other else V
 
 
 def _is_one(option: Any) -> bool:
@@ -264,31 +268,34 @@ def _is_one(option: Any) -> bool:
     return isinstance(option, float) and option == 1.0
 
 
-def _descend(learner: Learner, name: str, gradients: Networks, config: Config) -> Learner:
-    """One network, a step further: clip every layer, then Adam with its annealed rate."""
-    rates = {
-        "value": config.lr_value,
-        "slack": config.lr_slack,
-        "multiplier": config.lr_multiplier,
-    }
+def _descend(
+    before: Learner, learner: Learner, names: tuple[str, ...], gradients: Networks, config: Config
+) -> Learner:
+    """Some of the networks, a step further: clip every layer, then Adam with its annealed rate."""
     progress = learner.statistics.steps / config.anneal_steps
-    rate = rates[name] * jnp.maximum(1.0 - 0.9 * progress, 0.1)
-    clipped = jax.tree.map(
-        partial(_clip, config.clip),
-        getattr(gradients, name),
-        is_leaf=lambda node: isinstance(node, Layer),
-    )
-    steps, moments = ADAM.update(clipped, learner.moments[name])
-    part = jax.tree.map(lambda p, s: p - rate * s, getattr(learner.networks, name), steps)
+    annealed = jnp.maximum(1.0 - 0.9 * progress, 0.1)
+    rates = (config.lr_value, config.lr_slack, config.lr_multiplier)
+    clipped = Networks(*(part.map_layers(partial(_clip, config.clip)) for part in gradients))
+    steps, moments = ADAM.update(clipped, before.moments)
+
+    def only(old: Networks, new: Networks) -> Networks:
+        return old._replace(**{name: getattr(new, name) for name in names})
+
+    stepped = [
+        jax.tree.map(lambda p, s, rate=rate: p - annealed * rate * s, part, step)
+        for part, step, rate in zip(learner.networks, steps, rates, strict=True)
+    ]
     return learner._replace(
-        networks=learner.networks._replace(**{name: part}),
-        moments=learner.moments | {name: moments},
+        networks=only(learner.networks, Networks(*stepped)),
+        moments=moments._replace(
+            mu=only(learner.moments.mu, moments.mu), nu=only(learner.moments.nu, moments.nu)
+        ),
     )
 
 
 def _clip(limit: float, layer: Layer) -> Layer:
     """The layer's gradient, scaled down to a norm of `limit` if it is larger."""
-    norm = jnp.sqrt(jnp.sum(layer.weight**2) + jnp.sum(layer.bias**2))
+    norm = jnp.sqrt(jnp.vdot(layer.weight, layer.weight) + jnp.vdot(layer.bias, layer.bias))
     factor = jnp.minimum(1.0, limit / (norm + 1e-12))
     return Layer(factor * layer.weight, factor * layer.bias)
 

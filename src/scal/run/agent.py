@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scal.learn import networks as nets
 from scal.learn import policy, scal
 from scal.learn.config import PRESETS, Config
-from scal.learn.scal import Learner
+from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, loop
 from scal.run.loop import Carry, Episode
@@ -58,7 +58,7 @@ class SCAL:
         self.steps = 0
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
-        self._learner = scal.init(jax.random.key(seed), self.spaces, self.config)
+        self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config)
         self._carry: Carry | None = None
 
     @property
@@ -221,11 +221,10 @@ class SCAL:
 
     def _record(self, carry: Carry, every: int) -> tuple[Record, Carry]:
         updates = max(min(every, self.steps - self.config.warmup), 1)
-        totals = carry.totals._asdict().items()
+        metrics = Metrics(*(np.asarray(carry.totals) / updates).tolist())
         returned = float(np.mean(self.finished)) if self.finished else None
         self.finished = []
-        line = {"step": self.steps, "return": returned}
-        line |= {name: float(total) / updates for name, total in totals}
+        line = {"step": self.steps, "return": returned} | metrics._asdict()
         return line, carry._replace(totals=loop.no_totals())
 
 

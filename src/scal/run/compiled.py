@@ -84,7 +84,7 @@ def advance(
     def one(run: Run, options: Options) -> tuple[Run, Trace]:
         step = partial(_step, env=env, config=_with(config, options), learning=learning)
         run, (metrics, returns) = jax.lax.scan(step, run, length=steps)
-        return run, Trace(jax.tree.map(lambda m: m.mean(), metrics), jnp.nanmean(returns))
+        return run, Trace(Metrics(*metrics.mean(axis=0)), jnp.nanmean(returns))
 
     return jax.vmap(one)(runs, options)
 
@@ -121,7 +121,7 @@ def _with(config: Config, options: Options) -> Config:
 
 def _step(
     run: Run, _: None, env: FunctionalEnv, config: Config, learning: bool
-) -> tuple[Run, tuple[Metrics | tuple[()], Array]]:
+) -> tuple[Run, tuple[Array, Array]]:
     """One interaction of every environment, then one update."""
     environments = len(run.age)
     key, step_key, reset_key = jax.random.split(run.key, 3)
@@ -142,7 +142,7 @@ def _step(
         run.observations, choice.action, choice.log_prob, rewards, after, terminated, ended
     )
     learner = scal.observe(learner, row, observations, config)
-    metrics: Metrics | tuple[()] = ()
+    metrics = jnp.zeros(len(Metrics._fields))
     if learning:
         learner, metrics = scal.update(learner, env.spaces, config)
     ended_returns = jnp.where(ended, returns, jnp.nan)

@@ -28,13 +28,13 @@ class Carry(NamedTuple):
     learner: Learner
     observation: Array
     choice: policy.Choice
-    totals: Metrics
+    totals: Array
     """Sums of the metrics since the last record."""
 
 
-def no_totals() -> Metrics:
+def no_totals() -> Array:
     """Sums of nothing."""
-    return Metrics(*(jnp.zeros(()) for _ in Metrics._fields))
+    return jnp.zeros(len(Metrics._fields))
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
@@ -76,7 +76,7 @@ def advance(
     learner, totals = scal.observe(carry.learner, row, start[None], config), carry.totals
     if learning:
         learner, metrics = scal.update(learner, spaces, config)
-        totals = jax.tree.map(jnp.add, totals, metrics)
+        totals = totals + metrics
     learner, choice = scal.act(learner, start[None], spaces, config)
     return Carry(learner, start[None], choice, totals)
 
