@@ -11,6 +11,7 @@ from PIL import Image
 import scal
 from scal.cli import main
 from scal.run import video
+from scal.run.seeds import Seeds
 
 FAST = {"width": 16, "batch_size": 16, "warmup": 100}
 
@@ -37,6 +38,15 @@ def test_a_film_shows_the_first_episode(run, name, tmp_path, capsys):
     steps = float(capsys.readouterr().out.split()[1])
     assert frames(target) == steps + 1 > 5
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_film_of_several_seeds_shows_the_first(tmp_path, capsys):
+    seeds = Seeds("CartPole-v1", 2, **FAST)
+    seeds.save(tmp_path / "run" / "checkpoints")
+    target = tmp_path / "film.gif"
+    assert main(["eval", str(tmp_path / "run"), "--episodes", "1", "--video", str(target)]) == 0
+    assert capsys.readouterr().out.endswith(f"wrote {target}\n")
+    assert frames(target) == seeds.agent(0).evaluate(1)[0] + 1
 
 
 def test_odd_sizes(tmp_path):

@@ -10,7 +10,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from scal.run.extras import require
 
@@ -46,6 +45,8 @@ def play(env: gym.Env[Any, Any], act: Act, seed: int) -> Iterator[Frame]:
 
 def write_gif(path: Path, frames: Iterator[Frame], rate: float) -> None:
     """Frames into a .gif file that plays for ever."""
+    from PIL import Image
+
     images = (Image.fromarray(frame) for frame in frames)
     first = next(images)
     first.save(path, save_all=True, append_images=images, duration=round(1000 / rate), loop=0)
