@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from scal.learn.scal import Metrics
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 
@@ -42,3 +44,9 @@ def test_links_lead_somewhere(document):
     for link in re.findall(r"\]\(([^)#]+)\)", document.read_text()):
         if not link.startswith("http"):
             assert (document.parent / link).exists(), link
+
+
+def test_every_metric_is_explained():
+    text = (ROOT / "docs" / "metrics.md").read_text()
+    explained = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    assert explained == ["step", "return", *Metrics._fields, "returns"]

@@ -11,9 +11,11 @@ import time
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import tyro
+from numpy.typing import NDArray
 from rich.console import Console
 
 import scal
@@ -24,6 +26,7 @@ from scal.problems import find_problem
 
 if TYPE_CHECKING:
     from scal.run.agent import SCAL
+    from scal.run.seeds import Seeds
 
 
 @dataclass(frozen=True)
@@ -125,10 +128,14 @@ class Train:
     """Interactions with the environment."""
     seed: int = 0
     """Decides everything."""
+    seeds: int | None = None
+    """Learn so many seeds side by side, from --seed on; for environments with a compiled form."""
     preset: str = "default"
     """default, or paper for the literal method."""
     out: Path | None = None
-    """Folder of the run; runs/ENV-SEED if left out."""
+    """Folder of the run; runs/ENV-SEED if left out, runs/ENV-FIRST-LAST for several seeds."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard too."""
     quiet: bool = False
     """No progress bar."""
     config: tyro.conf.OmitArgPrefixes[Config] = DEFAULT
@@ -137,11 +144,18 @@ class Train:
         """Train, save, say how well it does."""
         from scal.run import training
         from scal.run.agent import SCAL
+        from scal.run.seeds import Seeds
 
-        default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}"
+        last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
+        default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
         folder = training.check_free(self.out or default)
-        agent = SCAL(self.env, self.seed, self.preset, **asdict(self.config))
-        return _train(agent, self.steps, folder, self.quiet)
+        options = asdict(self.config)
+        agent = (
+            SCAL(self.env, self.seed, self.preset, **options)
+            if self.seeds is None
+            else Seeds(self.env, self.seeds, self.seed, self.preset, **options)
+        )
+        return _train(agent, self.steps, folder, self.quiet, self.tensorboard)
 
 
 @dataclass(frozen=True)
@@ -159,7 +173,9 @@ class Resume:
         """Load the newest checkpoint and train on."""
         from scal.run import training
 
-        return _train(training.open_run(self.folder), self.steps, self.folder, self.quiet)
+        tensorboard = (self.folder / "tensorboard").is_dir()
+        agent = training.open_run(self.folder)
+        return _train(agent, self.steps, self.folder, self.quiet, tensorboard)
 
 
 @dataclass(frozen=True)
@@ -169,43 +185,66 @@ class Eval:
     folder: tyro.conf.Positional[Path]
     """Folder of the run."""
     episodes: int = 10
-    """Whole episodes, with seeds that training never used."""
+    """Whole episodes, with seeds that training never used; of each seed, if there are several."""
     json: bool = False
     """Print one JSON object instead of a line."""
+    video: str | None = None
+    """Film the first episode, of the first seed, into this .mp4 or .gif file."""
 
     def run(self) -> int:
         """Evaluate and report."""
         from scal.run import training
+        from scal.run.seeds import Seeds
+        from scal.run.video import WRITERS
 
-        returns = training.open_run(self.folder).evaluate(self.episodes)
-        report = {
-            "mean": float(returns.mean()),
-            "std": float(returns.std()),
-            "min": float(returns.min()),
-            "episodes": self.episodes,
-            "returns": returns.tolist(),
-        }
+        if self.episodes < 1:
+            raise ValueError(f"episodes is {self.episodes}; use a whole number of at least 1")
+        if self.video is not None:
+            check_target(self.video, set(WRITERS))
+        agent = training.load_run(self.folder)
+        if self.video is not None:
+            (agent.agent(0) if isinstance(agent, Seeds) else agent).video(self.video)
+        report = summary(agent.evaluate(self.episodes))
         if self.json:
             print(json.dumps(report))
+            return 0
+        spread, worst = f"{report['mean']:.1f} ± {report['std']:.1f}", f"{report['min']:.1f}"
+        episodes = f"{self.episodes} episodes"
+        if "seeds" in report:
+            count = len(report["seeds"])
+            print(f"return {spread} over {count} seeds, worst seed {worst}, {episodes} each")
         else:
-            print(
-                "return {mean:.1f} ± {std:.1f}, worst {min:.1f}, {episodes} episodes".format(
-                    **report
-                )
-            )
+            print(f"return {spread}, worst {worst}, {episodes}")
+        if self.video is not None:
+            print(f"wrote {self.video}")
         return 0
 
 
-def _train(agent: "SCAL", steps: int, folder: Path, quiet: bool) -> int:
+def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
+    """Mean, spread and worst of the episodes or, if there are several seeds, of their means."""
+    means = returns.mean(axis=1) if returns.ndim == 2 else returns
+    report = {
+        "mean": float(means.mean()),
+        "std": float(means.std()),
+        "min": float(means.min()),
+        "episodes": returns.shape[-1],
+        "returns": returns.tolist(),
+    }
+    return report | ({"seeds": means.tolist()} if returns.ndim == 2 else {})
+
+
+def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorboard: bool) -> int:
     from scal.run import training
 
-    finished = training.train(agent, steps, folder, progress=not quiet)
+    finished = training.train(agent, steps, folder, not quiet, tensorboard)
     if not finished:
         print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
         return 0
-    returns = agent.evaluate(10)
+    report = summary(agent.evaluate(10))
+    over = f" over {len(report['seeds'])} seeds" if "seeds" in report else ""
     print(
-        f"{agent.env_id}: return {returns.mean():.1f} ± {returns.std():.1f} after {agent.steps:,}"
+        f"{agent.env_id}: return {report['mean']:.1f} ± {report['std']:.1f}{over} "
+        f"after {agent.steps:,}"
     )
     print(f"wrote {folder}; scal eval {folder} plays more, scal resume {folder} goes on")
     return 0

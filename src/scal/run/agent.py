@@ -24,6 +24,7 @@ from scal.mdp import Certificate, certify
 from scal.run import checkpoint, loop
 from scal.run.loop import Carry, Episode
 from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, unbounded
+from scal.run.video import film
 
 Record = dict[str, Any]
 
@@ -129,8 +130,7 @@ class SCAL:
         env, _ = adapt(self.factory())
         returns = np.zeros(episodes)
         for number in range(episodes):
-            sequence = np.random.SeedSequence([self.seed, number, 0xE7A1])
-            seed, noise = (int(word) for word in sequence.generate_state(2))
+            seed, noise = self._evaluation_seeds(number)
             observation, _ = env.reset(seed=seed)
             key, over = jax.random.key(noise), False
             while not over:
@@ -144,6 +144,21 @@ class SCAL:
                 observation, over = step[0], bool(step[2] or step[3])
                 returns[number] += float(step[1])
         return returns
+
+    def video(self, path: str | Path) -> Path:
+        """Film the first episode of `evaluate` into an .mp4 or .gif file."""
+        if "rgb_array" not in self._made.metadata.get("render_modes", []):
+            raise ValueError(f"{self.episode.name} draws no pictures, so there is nothing to film")
+        arguments = arguments_of(self._made) | {"render_mode": "rgb_array"}
+        env, _ = adapt(make(str(self.env_id), **arguments))
+
+        def act(observation: Any) -> Any:
+            array = np.asarray(observation, dtype=np.float32).reshape(-1)
+            action = _greedy(self.learner, array, self.spaces, self.config)
+            return self._environment_action(np.asarray(action))
+
+        film(Path(path), env, act, self._evaluation_seeds(0)[0])
+        return Path(path)
 
     def certificate(self, gamma: float | None = None) -> Certificate:
         """Bounds on the optimum and on the greedy policy, where the environment knows its MDP."""
@@ -177,6 +192,8 @@ class SCAL:
     def load(cls, path: str | Path) -> "SCAL":
         """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
         arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        if "seeds" in facts:
+            raise ValueError(f"folder {path} holds several seeds; use scal.run.seeds.Seeds.load")
         again = partial(make, facts["env"], **facts["arguments"])
         agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
@@ -197,6 +214,11 @@ class SCAL:
     def digest(self) -> str:
         """sha256 of the networks."""
         return checkpoint.digest(self.learner.networks)
+
+    def _evaluation_seeds(self, number: int) -> tuple[int, int]:
+        """Of the environment and of the policy, in an episode that training never sees."""
+        seed, noise = np.random.SeedSequence([self.seed, number, 0xE7A1]).generate_state(2)
+        return int(seed), int(noise)
 
     def _next_episode(self) -> NDArray[np.float32]:
         self.finished.append(self.episode.total)

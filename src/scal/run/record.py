@@ -1,11 +1,14 @@
-"""Records of a run: one JSON object per line, a progress bar, a learning curve."""
+"""Records of a run: one JSON object per line, TensorBoard, a progress bar, a learning curve."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from scal.run.extras import require
 
 Record = dict[str, Any]
 
@@ -25,6 +28,34 @@ def read(path: Path) -> list[Record]:
         except json.JSONDecodeError:
             break
     return lines
+
+
+@contextmanager
+def tensorboard(folder: Path, done: int) -> Iterator[Callable[[Record], None]]:
+    """A function that adds a record to the event files; TensorBoard hides those beyond `done`."""
+    writer = require("tensorboardX", "tensorboard").SummaryWriter(
+        str(folder),
+        purge_step=done + 1,
+        filename_suffix=f".{done}",  # two files of one second would have one name
+    )
+
+    def add(line: Record) -> None:
+        for name, value in _scalars(line).items():
+            writer.add_scalar(name, value, line["step"])
+        writer.flush()
+
+    try:
+        yield add
+    finally:
+        writer.close()
+
+
+def _scalars(line: Record) -> dict[str, float]:
+    """The numbers of a record by name, those of a list as name/0, name/1, …"""
+    scalars = {name: value for name, value in line.items() if not isinstance(value, list)}
+    for name in line.keys() - scalars.keys():
+        scalars |= {f"{name}/{number}": value for number, value in enumerate(line[name])}
+    return {name: value for name, value in scalars.items() if value is not None and name != "step"}
 
 
 def show_progress(lines: Iterator[Record], done: int, total: int) -> Iterator[Record]:
@@ -51,7 +82,7 @@ def show_progress(lines: Iterator[Record], done: int, total: int) -> Iterator[Re
 
 
 def plot_curve(path: Path, lines: list[Record], title: str) -> None:
-    """The training return over interactions, into a .png file."""
+    """The training return over interactions, from the worst seed to the best, into a .png file."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -59,7 +90,13 @@ def plot_curve(path: Path, lines: list[Record], title: str) -> None:
 
     seen = [line for line in lines if line["return"] is not None]
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([line["step"] for line in seen], [line["return"] for line in seen], color="#1f5fa8")
+    steps = [line["step"] for line in seen]
+    axes.plot(steps, [line["return"] for line in seen], color="#1f5fa8")
+    spread = [[value for value in line.get("returns", []) if value is not None] for line in seen]
+    if all(spread):
+        axes.fill_between(
+            steps, [*map(min, spread)], [*map(max, spread)], color="#1f5fa8", alpha=0.2, linewidth=0
+        )
     axes.set_xlabel("interactions")
     axes.set_ylabel("return of training episodes")
     axes.set_title(title, fontsize=11)

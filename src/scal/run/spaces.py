@@ -1,11 +1,15 @@
 """What SCAL needs of a Gymnasium environment: a vector to see, and actions to choose from."""
 
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 
 from scal.envs.functional import Spaces
 
@@ -23,7 +27,7 @@ def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
                 f"environment {env} was not made by gymnasium.make, so evaluation cannot make a "
                 "second one; pass a function that returns it"
             )
-        return lambda: gym.make(spec)
+        return lambda: make(spec)
     if callable(env):
         return env
     raise ValueError(f"env is {env!r}; pass an id, a Gymnasium environment or a function")
@@ -88,14 +92,40 @@ def arguments_of(env: gym.Env[Any, Any]) -> dict[str, Any]:
     return arguments
 
 
-def make(name: str, **arguments: Any) -> gym.Env[Any, Any]:
+def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
     """`gymnasium.make`, with failures in one sentence."""
     import scal.envs  # noqa: F401  (registers scal/Inventory-v0)
 
+    name = env if isinstance(env, str) else env.id
+    spec = gym.registry.get(env) if isinstance(env, str) else env
+    known = spec is not None and "envs.mujoco" in str(spec.entry_point)
+    quiet = _without_settotalmass() if known and find_spec("mujoco") else nullcontext()
     try:
-        return gym.make(name, **arguments)
+        with quiet:
+            return gym.make(env, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
     except gym.error.Error as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
+
+
+@contextmanager
+def _without_settotalmass() -> Iterator[None]:
+    """MuJoCo without its warning that Gymnasium's HalfCheetah uses a deprecated attribute.
+
+    MuJoCo writes it to stderr and to a file MUJOCO_LOG.TXT, past Python's own filters.
+    """
+    import mujoco
+
+    before = mujoco.get_mju_user_warning()
+
+    def pass_on(text: str) -> None:
+        if "settotalmass" not in text:
+            print(f"WARNING: {text}", file=sys.stderr)
+
+    mujoco.set_mju_user_warning(pass_on)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)

@@ -1,21 +1,37 @@
 """A training run in a folder: records, checkpoints, and a clean end whenever it is stopped.
 
 DIR/log.jsonl          a line every 1,000 steps
+DIR/tensorboard/       the same for TensorBoard, if asked for
 DIR/checkpoints/       the last two
 DIR/curve.png          at the end
 """
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from scal.run import checkpoint, record
 from scal.run.agent import SCAL
+from scal.run.record import Record
+from scal.run.seeds import Seeds
 
 EVERY = 1_000
 CHECKPOINT_EVERY = 10_000
+
+
+class Learning(Protocol):
+    """What a run needs of what learns in it."""
+
+    steps: int
+    env_id: Any
+
+    def iterate(self, steps: int, every: int) -> Iterator[Record]:
+        """Learn `steps` more; a record whenever `every` divides their number."""
+
+    def save(self, path: Path) -> Path:
+        """Write a checkpoint into the folder."""
 
 
 def check_free(path: Path) -> Path:
@@ -27,11 +43,18 @@ def check_free(path: Path) -> Path:
     return path
 
 
-def open_run(path: Path) -> SCAL:
-    """The agent of a run, and its records cut back to where the agent is."""
-    if not (path / "checkpoints").is_dir():
+def load_run(path: Path) -> SCAL | Seeds:
+    """The agent of a run, or its seeds, at the newest checkpoint."""
+    folder = path / "checkpoints"
+    if not folder.is_dir():
         raise ValueError(f"folder {path} holds no run; start one with scal train")
-    agent = SCAL.load(path / "checkpoints")
+    _, facts = checkpoint.read(checkpoint.latest(folder))
+    return Seeds.load(folder) if "seeds" in facts else SCAL.load(folder)
+
+
+def open_run(path: Path) -> SCAL | Seeds:
+    """A run to go on with: its records are cut back to where its checkpoint is."""
+    agent = load_run(path)
     log = path / "log.jsonl"
     lines = record.read(log) if log.exists() else []
     log.write_text("")
@@ -41,17 +64,24 @@ def open_run(path: Path) -> SCAL:
     return agent
 
 
-def train(agent: SCAL, steps: int, folder: Path, progress: bool) -> bool:
+def train(
+    agent: Learning, steps: int, folder: Path, progress: bool, tensorboard: bool = False
+) -> bool:
     """Learn `steps` more, on record; False if a signal stopped it, with everything saved."""
-    folder.mkdir(parents=True, exist_ok=True)
     log, checkpoints = folder / "log.jsonl", folder / "checkpoints"
-    lines: Iterator[dict[str, Any]] = agent.iterate(steps, EVERY)
+    events = (
+        record.tensorboard(folder / "tensorboard", agent.steps) if tensorboard else nullcontext()
+    )
+    lines = agent.iterate(steps, EVERY)
     if progress:
         lines = record.show_progress(lines, agent.steps, agent.steps + steps)
     finished = True
-    with _signals() as stopped:
+    with events as add_event, _signals() as stopped:
+        folder.mkdir(parents=True, exist_ok=True)
         for line in lines:
             record.append(log, line)
+            if add_event:
+                add_event(line)
             if agent.steps % CHECKPOINT_EVERY == 0:
                 agent.save(checkpoints)
             if stopped:

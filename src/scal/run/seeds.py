@@ -1,0 +1,133 @@
+"""Several seeds side by side in one compiled program, for environments that have a copy in JAX.
+
+seeds = Seeds("CartPole-v1", 8)
+for line in seeds.iterate(25_000):
+    print(line["step"], line["return"])
+seeds.evaluate(10).mean(axis=1)
+"""
+
+import dataclasses
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from scal.envs.compiled import FUNCTIONAL, functional_env
+from scal.learn.scal import Metrics
+from scal.run import checkpoint, compiled
+from scal.run.agent import SCAL, Record, configure
+from scal.run.compiled import Run, Trace
+from scal.run.spaces import make, unbounded
+
+LARGEST_SEED = 2**31 - 1
+EVALUATION = 0xE7A1
+
+
+class Seeds:
+    """Learners that differ in nothing but their seed.
+
+    Parameters
+    ----------
+    env : id of an environment in `scal.envs.compiled.FUNCTIONAL`.
+    seeds : how many.
+    seed : the first; the others follow it.
+    preset, options : those of `scal.SCAL`.
+    """
+
+    def __init__(
+        self, env: str, seeds: int, seed: int = 0, preset: str = "default", **options: Any
+    ) -> None:
+        copy = functional_env(env)
+        if copy is None:
+            raise ValueError(
+                f"environment {env!r} has no compiled form, which --seeds needs and only "
+                f"{', '.join(sorted(FUNCTIONAL))} have; train it one --seed at a time"
+            )
+        if seeds < 1:
+            raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")
+        if not 0 <= seed <= LARGEST_SEED - seeds:
+            raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
+        self.env, self.env_id = copy, copy.name
+        self.seeds, self.seed, self.preset = seeds, seed, preset
+        self.config = configure(preset, options, unbounded(make(env)))
+        self.steps = 0
+        self.runs: Run = compiled.start(self._numbers(), {}, self.env, self.config)
+
+    def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
+        """Interact `steps` times per seed; a record whenever `every` divides the number of steps.
+
+        All stretches have one length, so that one program learns and one fills the buffer.
+        """
+        stretch = math.gcd(steps, every, self.steps, self.config.warmup)
+        traces: list[Trace] = []
+        for _ in range(steps // stretch):
+            learning = self.steps >= self.config.warmup
+            self.runs, trace = compiled.advance(
+                self.runs, {}, self.env, self.config, stretch, learning
+            )
+            self.steps += stretch
+            traces.append(trace)
+            if self.steps % every == 0:
+                yield self._record(traces)
+                traces = []
+
+    def evaluate(self, episodes: int = 10) -> NDArray[np.float64]:
+        """Undiscounted returns (seeds, episodes) of the greedy policies."""
+        root = jax.random.key(EVALUATION)
+        keys = jax.vmap(jax.random.fold_in, (None, 0))(root, self._numbers())
+        returns = compiled.evaluate(self.runs, keys, self.env, self.config, episodes)
+        return np.asarray(returns, np.float64)
+
+    def agent(self, number: int) -> SCAL:
+        """What seed + `number` has learned so far, as an agent in the Gymnasium environment."""
+        options = dataclasses.asdict(self.config)
+        agent = SCAL(self.env_id, self.seed + number, self.preset, **options)
+        agent.steps = self.steps
+        agent._learner = jax.tree.map(lambda leaf: leaf[number], self.runs.learner)
+        return agent
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint into the folder `path`; the last two are kept."""
+        facts = {
+            "steps": self.steps,
+            "env": self.env_id,
+            "seeds": self.seeds,
+            "seed": self.seed,
+            "preset": self.preset,
+            "config": dataclasses.asdict(self.config),
+        }
+        return checkpoint.save(Path(path), self.runs, facts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Seeds":
+        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly."""
+        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        if "seeds" not in facts:
+            raise ValueError(f"folder {path} holds one agent; load it with scal.SCAL.load")
+        again = cls(facts["env"], facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
+        again.steps = facts["steps"]
+        again.runs = checkpoint.restore(again.runs, arrays)
+        return again
+
+    def _numbers(self) -> jax.Array:
+        return jnp.arange(self.seed, self.seed + self.seeds)
+
+    def _record(self, traces: list[Trace]) -> Record:
+        """Means over the seeds, with the return of each."""
+        returned = np.stack([np.asarray(trace.training_return) for trace in traces], axis=1)
+        returns = [_mean(row[np.isfinite(row)]) for row in returned]
+        learned = [trace.metrics for trace in traces if trace.metrics]
+        line: Record = {"step": self.steps}
+        line["return"] = _mean([value for value in returns if value is not None])
+        for name in Metrics._fields:
+            line[name] = _mean([np.mean(getattr(m, name)) for m in learned]) or 0.0
+        return line | {"returns": returns}
+
+
+def _mean(values: Any) -> float | None:
+    return float(np.mean(values)) if len(values) else None
