@@ -166,10 +166,7 @@ CONTENDERS: dict[str, Contender] = {
 
 
 def measure(name: str, units: int, seed: int) -> dict[str, Any]:
-    """Seconds that a contender, ready, takes for its units of work.
-
-    On one core, `cpu_seconds` well below `seconds` mean that somebody else was using it.
-    """
+    """Seconds that a contender, ready, takes for its units of work, and those it had the core."""
     work, settings = CONTENDERS[name](units, seed)
     start, cpu_start = time.perf_counter(), time.process_time()
     work()

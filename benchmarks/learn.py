@@ -6,6 +6,8 @@
 
 Every measurement has a fresh process, one thread and one core to itself (benchmarks/contenders.py),
 and starts when everything is compiled and learning. Contenders take turns; speeds are medians.
+Targets are judged by processor time, which on one core is the time of an idle machine, whoever else
+uses it meanwhile; ratios by the clock stand beside them.
 """
 
 import json
@@ -47,14 +49,14 @@ CLAIMS = (
     *(
         Claim(f"replay, {what}: 1M / 10k", f"replay-{key}-1000000", f"replay-{key}-10000", 1 / 1.5)
         for what, key in (
-            ("4 numbers, called", "call-cartpole"),
-            ("17 numbers, called", "call-halfcheetah"),
-            ("4 numbers, compiled", "program-cartpole"),
-            ("17 numbers, compiled", "program-halfcheetah"),
+            ("4, called", "call-cartpole"),
+            ("17, called", "call-halfcheetah"),
+            ("4, compiled", "program-cartpole"),
+            ("17, compiled", "program-halfcheetah"),
         )
     ),
 )
-"""A / B, with the replay buffer's target of at most 1.5 times the time as a speed."""
+"""A / B. The replay buffer, of observations of 4 or 17 numbers, may take 1.5 times as long."""
 
 UNITS = {
     "scal-cartpole": 10_000,
@@ -91,7 +93,7 @@ def measured_alone(name: str, units: int, seed: int) -> dict[str, Any]:
 
 
 def interleaved(units: dict[str, int], repeats: int) -> dict[str, dict[str, Any]]:
-    """Units per second of each contender: every repeat, and their median."""
+    """Every repeat of each contender, and its median speeds."""
     turns = [(name, seed) for seed in range(repeats) for name in units]
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in units}
     for name, seed in track(turns, "measuring", transient=True, console=Console(stderr=True)):
@@ -100,36 +102,41 @@ def interleaved(units: dict[str, int], repeats: int) -> dict[str, dict[str, Any]
 
 
 def summary(repeats: list[dict[str, Any]]) -> dict[str, Any]:
-    """One contender's repeats, and the median of its speed."""
-    seconds = [repeat["seconds"] for repeat in repeats]
+    """One contender's repeats, and its median speeds."""
     units = repeats[0]["units"]
+    clock, cpu = ([repeat[of] for repeat in repeats] for of in ("seconds", "cpu_seconds"))
     return {
         "units": units,
-        "seconds": seconds,
-        "cpu_seconds": [repeat["cpu_seconds"] for repeat in repeats],
-        "per_second": units / statistics.median(seconds),
+        "seconds": clock,
+        "cpu_seconds": cpu,
+        "per_second": units / statistics.median(clock),
+        "per_cpu_second": units / statistics.median(cpu),
         "settings": repeats[0]["settings"],
     }
 
 
 def judged(claims: Iterable[Claim], contenders: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """Each claim with the ratio that was measured."""
+    """Each claim with the ratios that were measured, by processor time and by the clock."""
     rows = []
     for claim in claims:
-        ratio = contenders[claim.ours]["per_second"] / contenders[claim.rival]["per_second"]
-        rows.append(claim._asdict() | {"ratio": ratio, "met": ratio >= claim.target})
+        ours, rival = contenders[claim.ours], contenders[claim.rival]
+        ratio = ours["per_cpu_second"] / rival["per_cpu_second"]
+        by_the_clock = ours["per_second"] / rival["per_second"]
+        measured = {"ratio": ratio, "ratio_by_the_clock": by_the_clock}
+        rows.append(claim._asdict() | measured | {"met": ratio >= claim.target})
     return rows
 
 
 def show(report: dict[str, Any], console: Console) -> None:
     """The table, and a sentence on what was missed."""
-    table = Table("A / B", "A per s", "B per s", "ratio", "target", "")
+    table = Table("A / B", "A per s", "B per s", "ratio", "clock", "target", "")
     for row in report["claims"]:
-        speeds = (report["contenders"][row[side]]["per_second"] for side in ("ours", "rival"))
+        speeds = (report["contenders"][row[side]]["per_cpu_second"] for side in ("ours", "rival"))
         table.add_row(
             row["what"],
             *(f"{speed:,.0f}" for speed in speeds),
             f"{row['ratio']:.2f}×",
+            f"{row['ratio_by_the_clock']:.2f}×",
             f"{row['target']:.2f}×",
             "met" if row["met"] else "missed",
         )

@@ -57,13 +57,14 @@ def test_measurements_are_taken_alone_on_one_core():
 
 def test_ratios_are_those_of_median_speeds():
     def repeats(*seconds):
-        return [{"seconds": s, "cpu_seconds": s, "units": 12, "settings": {}} for s in seconds]
+        return [{"seconds": 9, "cpu_seconds": s, "units": 12, "settings": {}} for s in seconds]
 
     measured = {"a": learn.summary(repeats(1, 9, 2)), "b": learn.summary(repeats(8, 6, 1))}
-    assert measured["a"]["per_second"] == 6
+    assert measured["a"]["per_cpu_second"] == 6
     claims = [learn.Claim("", "a", "b", 3.0), learn.Claim("", "a", "b", 3.1)]
     judged = learn.judged(claims, measured)
     assert [(row["ratio"], row["met"]) for row in judged] == [(3.0, True), (3.0, False)]
+    assert judged[0]["ratio_by_the_clock"] == 1
 
 
 def test_every_claim_is_about_contenders_that_exist():
