@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench-mdp lock clean
+.PHONY: setup demo test lint bench-mdp bench-learn lock clean
 
 setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
 
@@ -18,17 +18,21 @@ test: .venv/.test  ## lint, check types, run the tests
 bench-mdp: .venv/.bench  ## exact solvers side by side, table and JSON
 	$(BIN)/python -m benchmarks.mdp
 
+bench-learn: .venv/.rivals  ## learners side by side, one thread each, table and JSON
+	$(BIN)/python -m benchmarks.learn
+
 lint: .venv/.test  ## fix what can be fixed without a person
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .
 
 lock: .venv/.test  ## write the locked versions anew from pyproject.toml
 	$(BIN)/pip install --quiet pip-tools
-	for group in run test bench; do \
+	for group in run test bench rivals; do \
 	  extra=$$([ $$group = run ] || echo --extra $$group --constraint requirements/run.lock); \
 	  $(BIN)/pip-compile --quiet --upgrade --strip-extras --no-header --no-annotate \
 	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 	    $$extra --output-file requirements/$$group.lock pyproject.toml || exit 1; \
 	done
+	sed -i 's/+cpu$$//' requirements/rivals.lock  # any build of torch will do
 
 # A stamp file per group: a second `make` installs nothing.
 .venv/.setup: requirements/run.lock pyproject.toml
@@ -37,7 +41,7 @@ lock: .venv/.test  ## write the locked versions anew from pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-.venv/.test .venv/.bench: .venv/.%: requirements/%.lock .venv/.setup
+.venv/.test .venv/.bench .venv/.rivals: .venv/.%: requirements/%.lock .venv/.setup
 	$(BIN)/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 

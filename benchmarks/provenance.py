@@ -6,7 +6,10 @@ import subprocess
 from importlib import metadata
 from typing import Any
 
-PACKAGES = ("scal-rl", "numpy", "scipy", "highspy", "jax", "gymnasium", "quantecon", "mdpsolver")
+PACKAGES = (
+    "scal-rl", "numpy", "scipy", "highspy", "jax", "gymnasium", "quantecon", "mdpsolver",
+    "mujoco", "torch", "stable-baselines3", "sbx-rl",
+)  # fmt: skip
 
 
 def provenance() -> dict[str, Any]:

@@ -1,0 +1,193 @@
+"""One contender of `benchmarks.learn`, measured in this process, on one thread of one core.
+
+    python -m benchmarks.contenders sb3-dqn --units 5000        # prints JSON
+
+A contender makes itself ready, compiled and past the start of its learning, and hands back the work
+to be timed. Libraries are imported only by the contender that needs them, after the process has
+been confined to its core, so that no two of them meet and none makes more threads.
+"""
+
+import dataclasses
+import json
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import tyro
+
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+
+WARM_UP = 2_000
+"""Steps before the clock starts: past everybody's first updates, and a whole record of scal's."""
+SEEDS = 8
+
+Settings = dict[str, Any]
+Contender = Callable[[int, int], tuple[Callable[[], Any], Settings]]
+"""(units of work, seed) → the work, and the settings it is done with."""
+
+
+def scal_loop(env: str, steps: int, seed: int) -> tuple[Callable[[], Any], Settings]:
+    """`scal.SCAL` in a Gymnasium environment."""
+    import jax
+
+    import scal
+
+    agent = scal.SCAL(env, seed=seed).learn(WARM_UP)
+    work = lambda: jax.block_until_ready(agent.learn(steps).learner)  # noqa: E731
+    return work, dataclasses.asdict(agent.config)
+
+
+def scal_compiled(
+    side_by_side: int, in_turn: int, steps: int, seed: int
+) -> tuple[Callable[[], Any], Settings]:
+    """CartPole as one program: some seeds side by side, the program run for several in turn."""
+    import jax
+    import jax.numpy as jnp
+
+    from scal.envs.cartpole import CARTPOLE
+    from scal.learn.config import DEFAULT
+    from scal.run import compiled
+
+    def begun(first: int) -> Any:
+        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DEFAULT)
+        return compiled.advance(runs, {}, CARTPOLE, DEFAULT, DEFAULT.warmup, learning=False)[0]
+
+    def advance(runs: Any) -> Any:
+        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DEFAULT, each)[0])
+
+    each = steps // (side_by_side * in_turn)
+    every = [advance(begun(seed + number)) for number in range(in_turn)]
+    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DEFAULT)
+
+
+def stable_baselines(
+    library: str, algorithm: str, env: str, steps: int, seed: int
+) -> tuple[Callable[[], Any], Settings]:
+    """An agent of Stable-Baselines3 or SBX with scal's networks, batch, buffer and updates."""
+    from importlib import import_module
+
+    import torch
+
+    from scal.learn.config import DEFAULT
+
+    torch.set_num_threads(1)
+    settings: Settings = {
+        "policy_kwargs": {"net_arch": [DEFAULT.width] * DEFAULT.depth},
+        "batch_size": DEFAULT.batch_size,
+        "buffer_size": DEFAULT.replay_size,
+        "learning_starts": DEFAULT.warmup,
+        "train_freq": 1,
+        "gradient_steps": 1,
+    }
+    if library == "sbx":
+        settings["policy_delay"] = 1
+    make = getattr(import_module(library), algorithm)
+    agent = make("MlpPolicy", env, seed=seed, device="cpu", **settings).learn(WARM_UP)
+
+    def work() -> None:
+        before = agent._n_updates
+        agent.learn(steps, reset_num_timesteps=False)
+        assert agent._n_updates - before == steps, "not one update per step"
+
+    return work, settings
+
+
+def replay_draws(
+    observation_size: int, stored: int, in_program: bool, draws: int, seed: int
+) -> tuple[Callable[[], Any], Settings]:
+    """`replay.sample` of a full buffer: a jitted call each, or all in one program as in a run."""
+    import jax
+    import jax.numpy as jnp
+
+    from scal.envs.functional import Spaces
+    from scal.learn import replay
+    from scal.learn.config import DEFAULT
+
+    spaces = Spaces(observation_size, 2, discrete=True)
+    if observation_size > 4:
+        spaces = Spaces(observation_size, 6, discrete=False, action_scale=(1.0,) * 6)
+
+    @jax.jit
+    def filled() -> replay.Replay:
+        empty = replay.init_replay(spaces, stored, 1, 1_000)
+        return jax.lax.fori_loop(0, stored, add, empty)
+
+    def add(t: Any, buffer: replay.Replay) -> replay.Replay:
+        ends, number = jnp.full(1, t % 200 == 199), jnp.full(1, t, jnp.float32)
+        observation = jnp.full((1, observation_size), t, jnp.float32)
+        action = number if spaces.discrete else jnp.full((1, spaces.action_size), t, jnp.float32)
+        row = replay.Transition(observation, action, number, number, observation, ends, ends)
+        return replay.store_initial(replay.store(buffer, row), observation, ends)
+
+    @jax.jit
+    def draw(key: Any, buffer: replay.Replay) -> replay.Batch:
+        return replay.sample(key, buffer, DEFAULT.batch_size, DEFAULT.n_steps, DEFAULT.s0_mix)
+
+    @jax.jit
+    def draw_all(keys: Any, buffer: replay.Replay) -> replay.Batch:
+        one = lambda i, _: draw(keys[i], buffer)  # noqa: E731
+        return jax.lax.fori_loop(1, draws, one, draw(keys[0], buffer))
+
+    def work() -> Any:
+        if in_program:
+            return jax.block_until_ready(draw_all(keys, buffer))
+        for key in singly:
+            batch = draw(key, buffer)
+        return jax.block_until_ready(batch)
+
+    buffer, keys = filled(), jax.random.split(jax.random.key(seed), draws)
+    singly = [] if in_program else list(keys)
+    work()
+    return work, {"batch_size": DEFAULT.batch_size, "n_steps": DEFAULT.n_steps, "stored": stored}
+
+
+CONTENDERS: dict[str, Contender] = {
+    "scal-cartpole": partial(scal_loop, "CartPole-v1"),
+    "scal-compiled": partial(scal_compiled, 1, 1),
+    "sb3-dqn": partial(stable_baselines, "stable_baselines3", "DQN", "CartPole-v1"),
+    "scal-halfcheetah": partial(scal_loop, "HalfCheetah-v5"),
+    "sb3-sac": partial(stable_baselines, "stable_baselines3", "SAC", "HalfCheetah-v5"),
+    "sbx-sac": partial(stable_baselines, "sbx", "SAC", "HalfCheetah-v5"),
+    "seeds-at-once": partial(scal_compiled, SEEDS, 1),
+    "seeds-in-turn": partial(scal_compiled, 1, SEEDS),
+} | {
+    f"replay-{how}-{env}-{stored}": partial(replay_draws, size, stored, how == "program")
+    for how in ("call", "program")
+    for env, size in (("cartpole", 4), ("halfcheetah", 17))
+    for stored in (10_000, 1_000_000)
+}
+
+
+def measure(name: str, units: int, seed: int) -> dict[str, Any]:
+    """Seconds that a contender, ready, takes for its units of work, and those it had the core."""
+    work, settings = CONTENDERS[name](units, seed)
+    start, cpu_start = time.perf_counter(), time.process_time()
+    work()
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "units": units, "settings": settings}
+
+
+def main(name: tyro.conf.Positional[str], units: int, seed: int = 0) -> None:
+    """Measure one contender on one core and print JSON.
+
+    Args:
+        name: a key of CONTENDERS.
+        units: steps, or draws from a buffer.
+        seed: of the contender.
+    """
+    os.environ |= ONE_THREAD
+    if hasattr(os, "sched_setaffinity"):  # Linux only
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    print(json.dumps(measure(name, units, seed)))
+
+
+if __name__ == "__main__":
+    tyro.cli(main)
