@@ -31,6 +31,8 @@ class Spaces(NamedTuple):
     """Actions are whole numbers from 0 (int32) rather than float32 vectors."""
     action_scale: tuple[float, ...] = ()
     """ā for each dimension: continuous actions lie in [−ā, ā]."""
+    ordered: bool = False
+    """Discrete actions are amounts, each like its neighbours."""
 
 
 class FunctionalEnv(NamedTuple):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, pdtrc
+from scipy.special import gammaln, pdtr, pdtrc
 
+from scal.envs.levels import levels
 from scal.mdp import FiniteMDP
 
 if TYPE_CHECKING:
@@ -89,21 +90,23 @@ class Inventory:
         from scal.envs.functional import FunctionalEnv, Spaces
 
         self.check_episode(start, days)
+        # P(demand ≤ 0), P(demand ≤ 1), …; a demand above the capacity empties any store
+        chances = jnp.asarray(pdtr(np.arange(self.capacity), self.demand), jnp.float32)
         lowest, highest = (0, self.capacity) if start is None else (start, start)
 
         def reset(key: "Key") -> jax.Array:
             return jax.random.randint(key, (), lowest, highest + 1, jnp.int32)
 
         def observe(stock: jax.Array) -> jax.Array:
-            return stock[None].astype(jnp.float32)
+            return levels(stock, 0, self.capacity, xp=jnp).astype(jnp.float32)
 
         def step(key: "Key", stock: jax.Array, order: jax.Array) -> "Transition":
-            demand = jax.random.poisson(key, self.demand, dtype=jnp.int32)
+            demand = jnp.searchsorted(chances, jax.random.uniform(key), side="right")
             after = self.stock_after(stock, order, demand, xp=jnp)
             reward = self.profit(stock, order, after, xp=jnp)
             return after, reward.astype(jnp.float32), jnp.array(False)
 
-        spaces = Spaces(1, self.capacity + 1, discrete=True)
+        spaces = Spaces(self.capacity, self.capacity + 1, discrete=True, ordered=True)
         return FunctionalEnv("scal/Inventory-v0", spaces, days, reset, observe, step)
 
     def check_episode(self, start: int | None, days: int) -> None:
@@ -114,13 +117,17 @@ class Inventory:
             raise ValueError(f"days is {days}; use a whole number of at least 1")
 
 
-class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
+class InventoryEnv(gym.Env[NDArray[np.int64], np.int64]):
     """The problem as a Gymnasium environment: one step a day, cut off after `days`.
 
     The observation is the stock. Episodes start with `start`, or uniformly in 0..M.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012  (Gymnasium's own convention)
+    metadata = {  # noqa: RUF012  (Gymnasium's own convention)
+        "render_modes": ["ansi"],
+        "render_fps": 4,
+        "ordered_actions": True,
+    }
 
     def __init__(
         self,
@@ -133,22 +140,20 @@ class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
         self.problem.check_episode(start, days)
         self.start, self.days, self.render_mode = start, days, render_mode
         capacity = self.problem.capacity
-        self.observation_space = gym.spaces.Box(0.0, float(capacity), (1,), np.float32)
+        self.observation_space = gym.spaces.Box(0, capacity, (1,), np.int64)
         self.action_space = gym.spaces.Discrete(capacity + 1)
         self.stock = self.day = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
         """Start anew; the seed decides the starting stock and every demand."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(self.problem.capacity + 1))
         self.stock, self.day = drawn if self.start is None else self.start, 0
         return self._observation(), {}
 
-    def step(
-        self, action: np.int64
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
         """Order `action` items and live through the next day."""
         if not self.action_space.contains(action):
             most = self.problem.capacity
@@ -163,5 +168,5 @@ class InventoryEnv(gym.Env[NDArray[np.float32], np.int64]):
         """The stock as a bar."""
         return f"day {self.day:3d}  stock {self.stock:3d} " + "#" * self.stock
 
-    def _observation(self) -> NDArray[np.float32]:
-        return np.array([self.stock], dtype=np.float32)
+    def _observation(self) -> NDArray[np.int64]:
+        return np.array([self.stock], dtype=np.int64)

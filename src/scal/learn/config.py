@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Config:
-    """Options of the learner. Values are in units of the running TD error if `units` says so."""
+    """Options of the learner; μ, β and C count in `units` of the TD error."""
 
     gamma: float = 0.99
     """Discount factor γ."""
@@ -20,13 +20,16 @@ class Config:
     beta: float = 5 / 0.3
     """Weight β of the term that ties x to z; κ = μβ must exceed 1 with the penalty step."""
     slack_scale: float = 0.3
-    """C: the scale of the slack h."""
+    """C: the scale of the slack h, if it is a network."""
     flow: float = 0.5
     """Share of γ∇V(s') that the linear term keeps; the paper's semi-gradient drops all of it."""
     s0_mix: float = 1.0
     """Share of replayed states among the initial states; the paper has initial states only."""
-    units: Literal["td_rms", "raw"] = "td_rms"
-    """Whether TD errors are divided by their running root mean square before they enter z."""
+    units: Literal["state", "all", "raw"] = "state"
+    """What TD errors are divided by before they enter z: their root mean square under the policy,
+    in that state or in all states, or nothing."""
+    slack: Literal["closed", "network"] = "closed"
+    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network."""
     multiplier: Literal["ratio", "density"] = "ratio"
     """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
     theta_step: Literal["regression", "penalty"] = "regression"
@@ -104,7 +107,8 @@ _AT_LEAST_ONE = {
     "width", "depth",
 }  # fmt: skip
 _CHOICES = {
-    "units": ("td_rms", "raw"),
+    "units": ("state", "all", "raw"),
+    "slack": ("closed", "network"),
     "normalize_observations": ("auto", "yes", "no"),
     "multiplier": ("ratio", "density"),
     "theta_step": ("regression", "penalty"),
@@ -137,6 +141,7 @@ PAPER = Config(
     flow=0.0,
     s0_mix=0.0,
     units="raw",
+    slack="network",
     multiplier="density",
     theta_step="penalty",
     n_steps=1,

@@ -1,10 +1,13 @@
 """The three unknowns as networks (paper, section 6.1).
 
-    V(s)      a perceptron
+    V(s)      a perceptron; a second head says how far TD errors at s spread
     h(s, a)   discrete:   C · softplus(y_a(s) − 2), one output per action
               continuous: C · (1 − exp(−‖a − c(s)‖²)), zero at the centre c(s)
     x(s, ·)   a trunk with two heads: the mass x₁(s) > 0, and the policy x₂(s),
               logits of a softmax or the mean of a Gaussian before the tanh
+
+Where actions are ordered, like amounts, a logit is a sum over the levels below and above its
+action, so that what is learned of one amount holds for its neighbours too.
 
 A network is written as layers, a layer being what gradient clipping calls one, and kept as a single
 vector: a step of Adam, a move of a target and a call from Python cost by the array, not by the
@@ -32,6 +35,14 @@ class Layer(NamedTuple):
 
     weight: Array
     bias: Array
+
+
+class Value(NamedTuple):
+    """The layers of V and of the spread of its TD errors."""
+
+    trunk: list[Layer]
+    value: Layer
+    spread: Layer
 
 
 class Multiplier(NamedTuple):
@@ -91,7 +102,13 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
     keys = jax.random.split(key, 6)
     hidden = [spaces.observation_size, *[config.width] * config.depth]
     return Networks(
-        value=Parameters.of([*_layers(keys[0], hidden), _layer(keys[5], hidden[-1], 1, 0.01)]),
+        value=Parameters.of(
+            Value(
+                trunk=_layers(keys[0], hidden),
+                value=_layer(keys[5], hidden[-1], 1, 0.01),
+                spread=_layer(keys[5], hidden[-1], 1, 0.0),
+            )
+        ),
         slack=Parameters.of(_layers(keys[1], [*hidden, spaces.action_size])),
         multiplier=Parameters.of(
             Multiplier(
@@ -105,7 +122,18 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
 
 def value(phi: Parameters, observation: Array) -> Array:
     """V(s)."""
-    return _mlp(phi.layers, observation)[..., 0]
+    return value_and_spread(phi, observation)[0]
+
+
+def value_and_spread(phi: Parameters, observation: Array) -> tuple[Array, Array]:
+    """V(s), and the logarithm of the spread at s relative to that of all states.
+
+    The spread uses V's features and does not shape them.
+    """
+    layers: Value = phi.layers
+    features = jnp.tanh(_mlp(layers.trunk, observation))
+    spread = _affine(layers.spread, jax.lax.stop_gradient(features))[..., 0]
+    return _affine(layers.value, features)[..., 0], jnp.clip(spread, -5.0, 5.0)
 
 
 def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C: float) -> Array:
@@ -116,13 +144,18 @@ def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C:
     return C * (1.0 - jnp.exp(-jnp.sum((jnp.tanh(action) - output) ** 2, axis=-1)))
 
 
-def heads(theta: Parameters, observation: Array) -> tuple[Array, Array]:
-    """x₁(s), and the raw second head."""
+def heads(theta: Parameters, observation: Array, spaces: Spaces) -> tuple[Array, Array]:
+    """x₁(s) and x₂(s)."""
     layers: Multiplier = theta.layers
     features = jnp.tanh(_mlp(layers.trunk, observation))
     one = jnp.log(jnp.expm1(1.0))
     mass = jax.nn.softplus(_affine(layers.mass, features)[..., 0] + one)
-    return mass, _affine(layers.policy, features)
+    head = _affine(layers.policy, features)
+    if spaces.ordered:
+        count = spaces.action_size
+        above = jnp.tri(count).T  # of the level in the row, action in the column
+        head = head @ ((2.0 * above - 1.0) / math.sqrt(count))
+    return mass, head
 
 
 def _join(layers: Any) -> Array:

@@ -88,9 +88,8 @@ def act(
 ) -> tuple[Learner, policy.Choice]:
     """Line 4: actions of the behaviour policy for N observations."""
     key, act_key = jax.random.split(learner.key)
-    _, head = nets.heads(
-        learner.networks.multiplier, perceive(learner.statistics, observation, config)
-    )
+    seen = perceive(learner.statistics, observation, config)
+    _, head = nets.heads(learner.networks.multiplier, seen, spaces)
     return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
 
 
@@ -131,8 +130,10 @@ def update_on(
     )
     batch = batch._replace(window=window, starts=see(batch.starts))
     target = multi_step_target(learner, batch, spaces, config)
-    V, _, _ = _values(learner.networks.value, batch, config)
-    stats = statistics.see_td_errors(learner.statistics, target - V, learner.updates)
+    first = jax.tree.map(lambda field: field[:, 0], window)
+    V, _, _, _ = _values(learner.networks.value, batch, config)
+    x, _ = _multiplier(learner.multiplier_target, first, spaces, config)
+    stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
     learner = learner._replace(statistics=stats)
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
     turns = [Networks._fields] if config.order == "jacobi" else [(n,) for n in Networks._fields]
@@ -170,7 +171,7 @@ def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Co
     weight = batch.valid[:, 1:].astype(jnp.float32) * config.gamma
     if config.cuts and config.n_steps > 1:
         later = jax.tree.map(lambda field: field[:, 1:], window)
-        _, head = nets.heads(learner.networks.multiplier, later.observation)
+        _, head = nets.heads(learner.networks.multiplier, later.observation, spaces)
         log_pi = policy.log_prob(head, later.action, spaces, config)
         weight *= jnp.exp(jnp.minimum(log_pi - later.log_prob, 0.0))
     weight = jnp.cumprod(weight, axis=1)
@@ -201,25 +202,24 @@ def _loss(
     """The minibatch mean of the composite objective."""
     first = jax.tree.map(lambda field: field[:, 0], batch.window)
     stats = learner.statistics
-    unit = stats.td_rms if config.units == "td_rms" else jnp.ones(())
     fixed = jax.lax.stop_gradient
+    V, V_next, V0, log_spread = _values(networks.value, batch, config)
+    unit = jnp.ones(()) if config.units == "raw" else stats.td_rms
+    if config.units == "state":
+        unit = unit * fixed(jnp.exp(log_spread))
 
     def in_units(v: Array) -> Array:
         """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
         return fixed(v) / unit + (v - fixed(v))
 
-    def x_of(theta: Parameters) -> tuple[Array, Array]:
-        mass, head = nets.heads(theta, first.observation)
-        log_pi = policy.log_prob(head, first.action, spaces, config)
-        x = policy.multiplier(mass, log_pi, first.log_prob, first.action, spaces, config)
-        return x, log_pi
-
-    V, V_next, V0 = _values(networks.value, batch, config)
-    h = nets.slack(
-        networks.slack, first.observation, first.action, spaces.discrete, config.slack_scale
-    )
-    x, log_pi = x_of(networks.multiplier)
-    x_target, _ = x_of(learner.multiplier_target)
+    x, log_pi = _multiplier(networks.multiplier, first, spaces, config)
+    x_target, _ = _multiplier(learner.multiplier_target, first, spaces, config)
+    if config.slack == "closed":
+        h = fixed(objective.closed_slack(config.mu, x_target, target / unit, V / unit))
+    else:
+        h = nets.slack(
+            networks.slack, first.observation, first.action, spaces.discrete, config.slack_scale
+        )
     z = objective.z(config.mu, fixed(x_target), h, target / unit, in_units(V))
 
     regression = config.theta_step == "regression"
@@ -229,8 +229,10 @@ def _loss(
     loss = objective.composite(
         config.mu, config.beta, (1.0 - kept) * in_units(V0), x_primal, z
     ) + kept * (after - fixed(after))
-    if config.units == "td_rms":
+    if config.units != "raw":
         loss = loss / (1.0 + config.kappa)
+    if config.units == "state":
+        loss = loss + fixed(x_target) * _spread_loss((target - fixed(V)) / stats.td_rms, log_spread)
     if regression:
         loss = loss + 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
 
@@ -254,13 +256,28 @@ def _loss(
     return loss.mean(), fixed(jnp.stack(metrics))
 
 
-def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array]:
-    """V(s), V(s') and V(s₀), in one pass."""
+def _multiplier(
+    theta: Parameters, rows: Transition, spaces: Spaces, config: Config
+) -> tuple[Array, Array]:
+    """x(s, a) and log π(a|s) of some transitions."""
+    mass, head = nets.heads(theta, rows.observation, spaces)
+    log_pi = policy.log_prob(head, rows.action, spaces, config)
+    return policy.multiplier(mass, log_pi, rows.log_prob, rows.action, spaces, config), log_pi
+
+
+def _spread_loss(error: Array, log_spread: Array) -> Array:
+    """−log density of N(0, spread²) at the error: smallest where the spread is its deviation."""
+    return log_spread + 0.5 * error**2 * jnp.exp(-2.0 * log_spread)
+
+
+def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array, Array]:
+    """V(s), V(s'), V(s₀) and the spread at s, in one pass."""
     states = [batch.window.observation[:, 0], batch.window.next_observation[:, 0], batch.starts]
     if _is_one(config.s0_mix):
         states.pop()  # the starts are the observations
-    V, V_next, *other = jnp.split(nets.value(phi, jnp.concatenate(states)), len(states))
-    return V, V_next, other[0] if other else V
+    values, spreads = nets.value_and_spread(phi, jnp.concatenate(states))
+    V, V_next, *other = jnp.split(values, len(states))
+    return V, V_next, other[0] if other else V, spreads[: len(V)]
 
 
 def _is_one(option: Any) -> bool:

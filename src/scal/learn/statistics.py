@@ -64,9 +64,10 @@ def see(
     )
 
 
-def see_td_errors(stats: Statistics, errors: Array, updates: Array) -> Statistics:
+def see_td_errors(stats: Statistics, errors: Array, weights: Array, updates: Array) -> Statistics:
     """Follow the root mean square of TD errors; in the first 500 updates take the batch's own."""
-    rms = jnp.maximum(jnp.sqrt(jnp.mean(errors**2)), 1e-3)
+    mean_square = jnp.sum(weights * errors**2) / jnp.maximum(jnp.sum(weights), 1e-6)
+    rms = jnp.maximum(jnp.sqrt(mean_square), 1e-3)
     followed = jnp.sqrt(0.99 * stats.td_rms**2 + 0.01 * rms**2)
     return stats._replace(td_rms=jnp.where(updates < 500, rms, jnp.maximum(followed, 1e-3)))
 

@@ -23,7 +23,7 @@ from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, loop
 from scal.run.loop import Carry, Episode
-from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, unbounded
+from scal.run.spaces import Factory, adapt, arguments_of, encoder, factory_of, make, unbounded
 from scal.run.video import film
 
 Record = dict[str, Any]
@@ -52,6 +52,7 @@ class SCAL:
         self.factory = factory_of(env)
         made = self._made = self.factory()
         self.env_id = made.spec.id if made.spec else None
+        self._encode = encoder(made.observation_space, self.env_id or str(made))
         adapted, self.spaces = adapt(made)
         self.seed, self.preset = seed, preset
         self.config = configure(preset, options, unbounded(made))
@@ -111,13 +112,14 @@ class SCAL:
                 yield line
 
     def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
-        """The action for one observation, in the environment's own units."""
-        array = np.asarray(observation, dtype=np.float32).reshape(-1)
-        if array.size != self.spaces.observation_size:
+        """The action for one observation, both in the environment's own units."""
+        shape = self._made.observation_space.shape or ()
+        given = np.asarray(observation)
+        if given.size != np.prod(shape):
             raise ValueError(
-                f"observation has {array.size} entries; {self.episode.name} has "
-                f"{self.spaces.observation_size}"
+                f"observation has {given.size} entries; {self.episode.name} has {np.prod(shape)}"
             )
+        array = self._encode(given.reshape(shape))
         if deterministic:
             action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
         else:
@@ -134,12 +136,11 @@ class SCAL:
             observation, _ = env.reset(seed=seed)
             key, over = jax.random.key(noise), False
             while not over:
-                array = np.asarray(observation, dtype=np.float32).reshape(-1)
                 if deterministic:
-                    action = _greedy(self.learner, array, self.spaces, self.config)
+                    action = _greedy(self.learner, observation, self.spaces, self.config)
                 else:
                     key, use = jax.random.split(key)
-                    action = _sampled(self.learner, array, use, self.spaces, self.config)
+                    action = _sampled(self.learner, observation, use, self.spaces, self.config)
                 step = env.step(self._environment_action(np.asarray(action)))
                 observation, over = step[0], bool(step[2] or step[3])
                 returns[number] += float(step[1])
@@ -153,8 +154,7 @@ class SCAL:
         env, _ = adapt(make(str(self.env_id), **arguments))
 
         def act(observation: Any) -> Any:
-            array = np.asarray(observation, dtype=np.float32).reshape(-1)
-            action = _greedy(self.learner, array, self.spaces, self.config)
+            action = _greedy(self.learner, observation, self.spaces, self.config)
             return self._environment_action(np.asarray(action))
 
         film(Path(path), env, act, self._evaluation_seeds(0)[0])
@@ -169,8 +169,7 @@ class SCAL:
                 "use scal/Inventory-v0, or scal.certify with an MDP of your own"
             )
         mdp = problem.mdp(self.config.gamma if gamma is None else gamma)
-        states = np.arange(mdp.n_states, dtype=np.float32)[:, None]
-        return certify(mdp, policy=np.array([int(self.predict(s)) for s in states]))
+        return certify(mdp, policy=np.array([int(self.predict(s)) for s in range(mdp.n_states)]))
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""
@@ -268,12 +267,11 @@ def configure(preset: str, options: dict[str, Any], unbounded: bool) -> Config:
 @partial(jax.jit, static_argnames=("spaces", "config"))
 def _greedy(learner: Learner, observation: Any, spaces: Any, config: Config) -> Any:
     seen = scal.perceive(learner.statistics, observation, config)
-    return policy.greedy(nets.heads(learner.networks.multiplier, seen)[1], spaces)
+    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces)[1], spaces)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
 def _sampled(learner: Learner, observation: Any, key: Any, spaces: Any, config: Config) -> Any:
     seen = scal.perceive(learner.statistics, observation, config)
-    return policy.behave(
-        key, nets.heads(learner.networks.multiplier, seen)[1], spaces, config
-    ).action
+    _, head = nets.heads(learner.networks.multiplier, seen, spaces)
+    return policy.behave(key, head, spaces, config).action

@@ -54,7 +54,7 @@ def start(
     """Fresh runs, one per seed."""
 
     def one(seed: Array, options: Options) -> Run:
-        key = jax.random.key(seed)
+        key = jax.random.PRNGKey(seed)
         learner_key, reset_key, key = jax.random.split(key, 3)
         states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
         observations = jax.vmap(env.observe)(states)
@@ -99,7 +99,7 @@ def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episode
         def step(carry: Any, key: Array) -> tuple[Any, None]:
             state, total, over = carry
             observation = scal.perceive(learner.statistics, env.observe(state), config)
-            _, head = nets.heads(learner.networks.multiplier, observation)
+            _, head = nets.heads(learner.networks.multiplier, observation, env.spaces)
             action = policy.environment_action(policy.greedy(head, env.spaces), env.spaces)
             state, reward, terminated = env.step(key, state, action)
             return (state, total + jnp.where(over, 0.0, reward), over | terminated), None

@@ -10,10 +10,16 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
 
 from scal.envs.functional import Spaces
+from scal.envs.levels import levels
 
 Factory = Callable[[], gym.Env[Any, Any]]
+Encoder = Callable[[Any], NDArray[np.float32]]
+
+MOST_LEVELS = 1_024
+"""Inputs that whole numbers may take up."""
 
 
 def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
@@ -33,26 +39,46 @@ def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
     raise ValueError(f"env is {env!r}; pass an id, a Gymnasium environment or a function")
 
 
+def encoder(space: gym.Space[Any], name: str) -> Encoder:
+    """From an observation to the vector that the networks see.
+
+    Classes (Discrete, MultiDiscrete) become one-hot, whole numbers in a small range the levels they
+    have reached, and any other Box its entries.
+    """
+    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+        return lambda observation: np.asarray(gym.spaces.flatten(space, observation), np.float32)
+    if not isinstance(space, gym.spaces.Box):
+        raise ValueError(
+            f"{name} has observations {space}; "
+            "wrap it so that they are a Box (gymnasium.wrappers.FlattenObservation)"
+        )
+    low, high = space.low.ravel(), space.high.ravel()
+    whole = np.issubdtype(space.dtype, np.integer)
+    if whole and np.sum(high.astype(float) - low.astype(float)) <= MOST_LEVELS:
+
+        def reached(observation: Any) -> NDArray[np.float32]:
+            numbers = np.asarray(observation).ravel()
+            parts = [levels(n, a, b) for n, a, b in zip(numbers, low, high, strict=True)]
+            return np.concatenate(parts, dtype=np.float32)
+
+        return reached
+    return lambda observation: np.asarray(observation, np.float32).ravel()
+
+
 def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
-    """The environment with flat observations and actions in [−1, 1], and its spaces."""
+    """The environment with vectors to see and actions in [−1, 1], and its spaces."""
     name = env.spec.id if env.spec else str(env)
     if not isinstance(env, gym.Env):
         raise ValueError(f"env is a {type(env).__name__}; pass a single Gymnasium environment")
-    if isinstance(env.observation_space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
-        env = gym.wrappers.FlattenObservation(env)
-    observations, actions = env.observation_space, env.action_space
-    if not isinstance(observations, gym.spaces.Box):
-        raise ValueError(
-            f"{name} has observations {observations}; "
-            "wrap it so that they are a Box (gymnasium.wrappers.FlattenObservation)"
-        )
-    if len(observations.shape) > 1:
-        env = gym.wrappers.FlattenObservation(env)
-    size = int(np.prod(observations.shape))
+    encode, actions = encoder(env.observation_space, name), env.action_space
+    size = encode(env.observation_space.sample()).size
+    box = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    ordered = bool(env.metadata.get("ordered_actions", False))
+    env = gym.wrappers.TransformObservation(env, encode, box)
     if isinstance(actions, gym.spaces.Discrete):
         if actions.start != 0:
             raise ValueError(f"{name} has actions from {actions.start}; wrap it to start at 0")
-        return env, Spaces(size, int(actions.n), discrete=True)
+        return env, Spaces(size, int(actions.n), discrete=True, ordered=ordered)
     if isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
         if not (np.isfinite(actions.low).all() and np.isfinite(actions.high).all()):
             raise ValueError(
