@@ -6,9 +6,11 @@ BIN := .venv/bin
 
 setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
 
-demo: .venv/.setup  ## solve the paper's inventory problem and show what came out
-	mkdir -p out
-	$(BIN)/scal solve inventory --plot out/inventory.png
+demo: .venv/.setup  ## the paper's inventory problem: solve it exactly, then learn it from samples
+	rm -rf out/demo && mkdir -p out
+	$(BIN)/scal solve inventory --plot out/exact.png
+	$(BIN)/scal train scal/Inventory-v0 --steps 50000 --seeds 1 --out out/demo
+	$(BIN)/scal eval out/demo --plot out/learned.png
 
 test: .venv/.test  ## lint, check types, run the tests
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .

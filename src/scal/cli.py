@@ -190,10 +190,12 @@ class Eval:
     """Print one JSON object instead of a line."""
     video: str | None = None
     """Film the first episode, of the first seed, into this .mp4 or .gif file."""
+    plot: str | None = None
+    """Draw the policy beside the exact optimum into this .png, .svg or .pdf file."""
 
     def run(self) -> int:
         """Evaluate and report."""
-        from scal.run import training
+        from scal.run import exact, training
         from scal.run.seeds import Seeds
         from scal.run.video import WRITERS
 
@@ -201,10 +203,21 @@ class Eval:
             raise ValueError(f"episodes is {self.episodes}; use a whole number of at least 1")
         if self.video is not None:
             check_target(self.video, set(WRITERS))
+        if self.plot is not None:
+            check_target(self.plot, present.PLOT_KINDS)
         agent = training.load_run(self.folder)
+        first = agent.agent(0) if isinstance(agent, Seeds) else agent
+        comparison = exact.compare(first)
+        if self.plot is not None and comparison is None:
+            raise ValueError(f"{agent.env_id} has no known MDP to compare with; leave out --plot")
         if self.video is not None:
-            (agent.agent(0) if isinstance(agent, Seeds) else agent).video(self.video)
+            first.video(self.video)
         report = summary(agent.evaluate(self.episodes))
+        if comparison is not None:
+            report["exact"] = comparison.as_dict()
+        if self.plot is not None:
+            assert comparison is not None
+            present.plot_comparison(self.plot, comparison, str(agent.env_id))
         if self.json:
             print(json.dumps(report))
             return 0
@@ -215,8 +228,11 @@ class Eval:
             print(f"return {spread} over {count} seeds, worst seed {worst}, {episodes} each")
         else:
             print(f"return {spread}, worst {worst}, {episodes}")
-        if self.video is not None:
-            print(f"wrote {self.video}")
+        if comparison is not None:
+            present.print_comparison(Console(), comparison)
+        for path in (self.video, self.plot):
+            if path is not None:
+                print(f"wrote {path}")
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Solutions for people: a table, a policy in words, a picture."""
+"""Solutions and learned policies for people: a table, a policy in words, a picture."""
 
 from itertools import groupby
 from pathlib import Path
@@ -10,6 +10,7 @@ from rich.table import Table
 
 from scal.mdp import Solution
 from scal.problems import Problem
+from scal.run.exact import Comparison
 
 PLOT_KINDS = {".png", ".svg", ".pdf"}
 
@@ -30,7 +31,9 @@ def print_solution(console: Console, problem: Problem, solution: Solution, secon
     table.add_row("dual flow residual", f"{proof.flow_residual:.1e}")
     table.add_row("complementarity", f"{proof.complementarity:.1e}")
     table.add_row("iterations, time", f"{solution.iterations:,}, {seconds:.3f} s")
-    table.add_row("policy", "\n".join(policy_in_words(solution.policy, problem)))
+    table.add_row(
+        "policy", "\n".join(policy_in_words(solution.policy, problem.state, problem.action))
+    )
     ties = solution.ties
     some = ", ".join(str(s) for s in ties[:8]) + (", …" if len(ties) > 8 else "")
     unique = f"none: {problem.action} is unique in every {problem.state}"
@@ -38,19 +41,32 @@ def print_solution(console: Console, problem: Problem, solution: Solution, secon
     console.print(table)
 
 
-def policy_in_words(policy: NDArray[np.int64], problem: Problem, longest: int = 12) -> list[str]:
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    """A learned policy beside the optimal one, with what it loses."""
+    table = Table(title=f"learned policy and exact optimum, γ = {comparison.gamma:g}")
+    for title in ("", "learned", "optimal"):
+        table.add_column(title)
+    best = comparison.optimum
+    table.add_row("value in state 0", f"{comparison.values[0]:.4g}", f"{best.V[0]:.4g}")
+    table.add_row("mean loss, relative", f"{comparison.relative_gap:.2%}", "0")
+    policies = (comparison.policy, best.policy)
+    table.add_row("policy", *("\n".join(policy_in_words(p, "state", "action")) for p in policies))
+    console.print(table)
+
+
+def policy_in_words(
+    policy: NDArray[np.int64], state: str, action: str, longest: int = 12
+) -> list[str]:
     """One line per run of states with the same action, a few of them.
 
-    >>> from scal.mdp import FiniteMDP
-    >>> mdp = FiniteMDP.from_dense([[[1.0]]], [[0.0]], gamma=0.0)
-    >>> policy_in_words(np.array([7, 0, 0]), Problem("inventory", mdp, "stock", "order"))
+    >>> policy_in_words(np.array([7, 0, 0]), "stock", "order")
     ['stock 0: order 7', 'stock 1–2: order 0']
     """
     lines, start = [], 0
-    for action, group in groupby(policy.tolist()):
+    for chosen, group in groupby(policy.tolist()):
         end = start + len(list(group)) - 1
         where = f"{start}" if start == end else f"{start}–{end}"
-        lines.append(f"{problem.state} {where}: {problem.action} {action}")
+        lines.append(f"{state} {where}: {action} {chosen}")
         start = end + 1
         if len(lines) > longest:
             break
@@ -61,30 +77,57 @@ def policy_in_words(policy: NDArray[np.int64], problem: Problem, longest: int = 
 
 def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     """Draw V and the policy over the states, into a file of one of `PLOT_KINDS`."""
+    proof = solution.certificate
+    _draw(
+        path,
+        f"{problem.name}, γ = {problem.mdp.gamma:g}: optimum within {proof.gap:.1e}, certified",
+        (problem.state, "value", problem.action),
+        [("optimal", "#1f5fa8", solution.V, solution.policy)],
+    )
+
+
+def plot_comparison(path: str, comparison: Comparison, name: str) -> None:
+    """Draw what was learned over the optimum, into a file of one of `PLOT_KINDS`."""
+    best = comparison.optimum
+    _draw(
+        path,
+        f"{name}, γ = {comparison.gamma:g}: mean loss {comparison.relative_gap:.1%}, exactly",
+        ("state", "value", "action"),
+        [
+            ("optimal", "#1f5fa8", best.V, best.policy),
+            ("learned", "#c4452f", comparison.values, comparison.policy),
+        ],
+    )
+
+
+Curve = tuple[str, str, NDArray[np.float64], NDArray[np.int64]]
+"""Name, colour, values, policy."""
+
+
+def _draw(path: str, title: str, names: tuple[str, str, str], curves: list[Curve]) -> None:
+    """Values above, actions below, over the states."""
     import matplotlib
 
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "scal"  # the same figure is the same file
     import matplotlib.pyplot as plt
 
-    target = Path(path)
-    states = np.arange(problem.mdp.n_states)
+    target, (state, value, action) = Path(path), names
     figure, (values, actions) = plt.subplots(
         2, 1, sharex=True, figsize=(7, 4.6), height_ratios=(2, 1), layout="constrained"
     )
-    values.plot(states, solution.V, color="#1f5fa8", linewidth=2)
-    values.set_ylabel("optimal value V*")
-    values.grid(alpha=0.3)
-    proof = solution.certificate
-    values.set_title(
-        f"{problem.name}, γ = {problem.mdp.gamma:g}: optimum within {proof.gap:.1e}, certified",
-        fontsize=11,
-    )
-    actions.plot(states, solution.policy, ".", color="#c4452f", markersize=4)
-    actions.set_ylabel(f"optimal {problem.action}")
-    actions.set_xlabel(problem.state)
+    for number, (name, colour, V, policy) in enumerate(curves):
+        states, thick = np.arange(len(V)), len(curves) - number
+        values.plot(states, V, color=colour, linewidth=1.2 * thick, label=name)
+        actions.plot(states, policy, ".", color=colour, markersize=4 * thick, label=name)
+    values.set_ylabel(value)
+    values.set_title(title, fontsize=11)
+    values.legend(frameon=False)
+    actions.set_ylabel(action)
+    actions.set_xlabel(state)
     for axis in (actions.xaxis, actions.yaxis):
         axis.get_major_locator().set_params(integer=True)
-    actions.grid(alpha=0.3)
+    for axes in (values, actions):
+        axes.grid(alpha=0.3)
     figure.savefig(target, dpi=150, metadata={"Date": None} if target.suffix == ".svg" else None)
     plt.close(figure)

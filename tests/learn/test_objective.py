@@ -35,7 +35,7 @@ def test_autodiff_equals_the_paper(kind):
         return nets.slack(psi, s, action, spaces.discrete, 0.5)
 
     def x(theta):
-        mass, head = nets.heads(theta, s)
+        mass, head = nets.heads(theta, s, spaces)
         log_pi = policy.log_prob(head, action, spaces, PAPER)
         return policy.multiplier(mass, log_pi, 0.0, action, spaces, PAPER)
 
@@ -63,7 +63,7 @@ def test_density_integrates_to_the_mass(kind):
     """x/x₁ is a probability over actions: Σ_a π = 1, ∫ π(a) da = 1 on [−1, 1]²."""
     spaces = SPACES[kind]
     networks = nets.init_networks(jax.random.key(0), spaces, PAPER)
-    mass, head = nets.heads(networks.multiplier, jnp.array([0.3, -1.0, 2.0]))
+    mass, head = nets.heads(networks.multiplier, jnp.array([0.3, -1.0, 2.0]), spaces)
     if spaces.discrete:
         actions, weight = jnp.arange(4), 1.0
     else:

@@ -144,9 +144,9 @@ def digest(config):
 
 
 CHANGES = {
-    "units": "raw", "multiplier": "density", "theta_step": "penalty", "order": "gauss_seidel",
-    "targets": "copy", "sampling": "proportional", "cuts": False, "clip_targets": False,
-    "scale_rewards": False, "normalize_observations": "yes", "n_steps": 2, "batch_size": 32,
+    "units": "raw", "slack": "network", "multiplier": "density", "theta_step": "penalty",
+    "order": "gauss_seidel", "targets": "copy", "sampling": "proportional", "cuts": False,
+    "clip_targets": False, "scale_rewards": False, "normalize_observations": "yes", "n_steps": 2, "batch_size": 32,
     "replay_size": 30, "period_value": 3, "period_multiplier": 3, "anneal_steps": 100, "clip": 1e-3,
     "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9, "width": 16, "depth": 1,
 }  # fmt: skip
@@ -163,15 +163,20 @@ def reference():
 )
 def test_every_option_has_an_effect(name, reference):
     value = CHANGES.get(name, getattr(DEFAULT, name) * 0.5 if name not in CHANGES else None)
-    assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
+    if name in {"slack_scale", "lr_slack"}:
+        network = dataclasses.replace(DEFAULT, slack="network")
+        assert digest(dataclasses.replace(network, **{name: value})) != digest(network)
+    else:
+        assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
 
 
 def test_gauss_seidel_moves_one_network_at_a_time():
     """V comes first, so that both orders move it alike; h and x then see the new V."""
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29})
-    learner, _ = scal.update(learner, SPACES, DEFAULT)
-    turns = dataclasses.replace(DEFAULT, order="gauss_seidel")
-    jacobi, seidel = (scal.update(learner, SPACES, c)[0] for c in (DEFAULT, turns))
+    together = dataclasses.replace(DEFAULT, slack="network")
+    learner, _ = scal.update(learner, SPACES, together)
+    turns = dataclasses.replace(together, order="gauss_seidel")
+    jacobi, seidel = (scal.update(learner, SPACES, c)[0] for c in (together, turns))
     same = {
         name: checkpoint.digest(getattr(jacobi.networks, name))
         == checkpoint.digest(getattr(seidel.networks, name))
@@ -199,7 +204,7 @@ def test_presets_stay_finite(preset):
         ({"mu": 0.0}, "mu is 0.0; use at least"),
         ({"n_steps": 0}, "n_steps is 0; use at least 1"),
         ({"s0_mix": 1.5}, "s0_mix is 1.5; use at least 0 and at most 1"),
-        ({"units": "metres"}, "units is 'metres'; use one of td_rms, raw"),
+        ({"units": "metres"}, "units is 'metres'; use one of state, all, raw"),
         ({"lr_value": float("nan")}, "lr_value is nan; use at least"),
     ],
 )

@@ -50,7 +50,7 @@ class Config:
     """Adam's rate for V."""
     lr_slack: float = 1e-3
     """Adam's rate for h."""
-    lr_multiplier: float = 3e-4
+    lr_multiplier: float = 6e-4
     """Adam's rate for x."""
     anneal_steps: int = 100_000
     """Interactions over which the rates fall linearly to a tenth."""

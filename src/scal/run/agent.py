@@ -21,7 +21,7 @@ from scal.learn import policy, scal
 from scal.learn.config import PRESETS, Config
 from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
-from scal.run import checkpoint, loop
+from scal.run import checkpoint, exact, loop
 from scal.run.loop import Carry, Episode
 from scal.run.spaces import Factory, adapt, arguments_of, encoder, factory_of, make, unbounded
 from scal.run.video import film
@@ -162,14 +162,13 @@ class SCAL:
 
     def certificate(self, gamma: float | None = None) -> Certificate:
         """Bounds on the optimum and on the greedy policy, where the environment knows its MDP."""
-        problem: Any = getattr(self.episode.env.unwrapped, "problem", None)
-        if not hasattr(problem, "mdp"):
+        mdp = exact.known_mdp(self, self.config.gamma if gamma is None else gamma)
+        if mdp is None:
             raise ValueError(
                 f"{self.episode.name} has no known MDP to certify against; "
                 "use scal/Inventory-v0, or scal.certify with an MDP of your own"
             )
-        mdp = problem.mdp(self.config.gamma if gamma is None else gamma)
-        return certify(mdp, policy=np.array([int(self.predict(s)) for s in range(mdp.n_states)]))
+        return certify(mdp, policy=exact.greedy_policy(self, mdp))
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""

@@ -1,0 +1,63 @@
+"""A learned policy against the exact optimum, where the environment knows its own MDP."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scal.mdp import FiniteMDP, Solution, linear, solve
+
+if TYPE_CHECKING:
+    from scal.run.agent import SCAL
+
+GAMMA = 0.99
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a policy is worth in every state, and what would be possible."""
+
+    gamma: float
+    policy: NDArray[np.int64]
+    values: NDArray[np.float64]
+    """V^π, solved exactly."""
+    optimum: Solution
+
+    @property
+    def relative_gap(self) -> float:
+        """Mean of V* − V^π over all states, relative to the mean of |V*|."""
+        best = self.optimum.V
+        return float((best - self.values).mean() / np.abs(best).mean())
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "gamma": self.gamma,
+            "relative_gap": self.relative_gap,
+            "value": float(self.values[0]),
+            "best_value": float(self.optimum.V[0]),
+            "policy": self.policy.tolist(),
+            "best_policy": self.optimum.policy.tolist(),
+        }
+
+
+def known_mdp(agent: "SCAL", gamma: float) -> FiniteMDP | None:
+    """The MDP behind an agent's environment, if the environment says."""
+    problem: Any = getattr(agent.episode.env.unwrapped, "problem", None)
+    mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None
+    return mdp
+
+
+def greedy_policy(agent: "SCAL", mdp: FiniteMDP) -> NDArray[np.int64]:
+    """The agent's action in every state."""
+    return np.array([int(agent.predict(state)) for state in range(mdp.n_states)])
+
+
+def compare(agent: "SCAL", gamma: float = GAMMA) -> Comparison | None:
+    """The agent's greedy policy against the optimum; None if its MDP is not known."""
+    mdp = known_mdp(agent, gamma)
+    if mdp is None:
+        return None
+    policy = greedy_policy(agent, mdp)
+    return Comparison(gamma, policy, linear.values(*mdp.under(policy), gamma), solve(mdp))
