@@ -130,6 +130,8 @@ class Train:
     """Decides everything."""
     seeds: int | None = None
     """Learn so many seeds side by side, from --seed on; for environments with a compiled form."""
+    environments: int = 1
+    """Copies of the environment that are stepped together."""
     preset: str = "default"
     """default, or paper for the literal method."""
     out: Path | None = None
@@ -151,7 +153,7 @@ class Train:
         folder = training.check_free(self.out or default)
         options = asdict(self.config)
         agent = (
-            SCAL(self.env, self.seed, self.preset, **options)
+            SCAL(self.env, self.seed, self.preset, self.environments, **options)
             if self.seeds is None
             else Seeds(self.env, self.seeds, self.seed, self.preset, **options)
         )

@@ -146,9 +146,10 @@ def digest(config):
 CHANGES = {
     "units": "raw", "slack": "network", "multiplier": "density", "theta_step": "penalty",
     "order": "gauss_seidel", "targets": "copy", "sampling": "proportional", "cuts": False,
-    "clip_targets": False, "scale_rewards": False, "normalize_observations": "yes", "n_steps": 2, "batch_size": 32,
-    "replay_size": 30, "period_value": 3, "period_multiplier": 3, "anneal_steps": 100, "clip": 1e-3,
-    "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9, "width": 16, "depth": 1,
+    "clip_targets": False, "scale_rewards": False, "normalize_observations": "yes",
+    "n_steps": 2, "batch_size": 32, "replay_size": 30, "period_value": 3, "period_multiplier": 3,
+    "anneal_steps": 100, "clip": 1e-3, "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9,
+    "width": 16, "depth": 1,
 }  # fmt: skip
 ELSEWHERE = {"sigma", "warmup"}  # for continuous actions, and in the loops
 

@@ -1,17 +1,26 @@
 """An agent repeats, resumes and refuses."""
 
+import dataclasses
 import json
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 
 import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import scal
+from scal.envs.compiled import functional_env
+from scal.learn import scal as learning
+from scal.mdp import linear
 from scal.run import checkpoint
+from scal.run.exact import compare
+from scal.run.spaces import encoder
 
 FAST = {"width": 16, "batch_size": 16, "warmup": 100}
 
@@ -223,3 +232,77 @@ def test_a_signal_saves_and_ends_cleanly(tmp_path):
     assert process.wait(timeout=120) == 0
     agent = scal.SCAL.load(tmp_path / "run" / "checkpoints")
     assert agent.steps == json.loads(log.read_text().splitlines()[-1])["step"]
+
+
+def test_several_environments_resume_exactly(tmp_path):
+    """Three lanes with seeds of their own, one update per interaction, no fake transitions."""
+    options = FAST | {"environments": 3}
+    whole = scal.SCAL("CartPole-v1", seed=3, **options).learn(900)
+    half = scal.SCAL("CartPole-v1", seed=3, **options).learn(450)
+    half.save(tmp_path)
+    resumed = scal.SCAL.load(tmp_path).learn(450)
+    assert checkpoint.digest(resumed.learner) == checkpoint.digest(whole.learner)
+    assert int(whole.learner.updates) == 900 - FAST["warmup"] + 1  # the round of step 102 counts
+    assert whole.steps == 900
+    ring = np.asarray(whole.learner.replay.ring)[:300]
+    observation, ended = ring[..., :4], ring[..., -1] > 0
+    after = ring[..., 7:11]
+    goes_on = ~ended[:-1]
+    np.testing.assert_array_equal(observation[1:][goes_on], after[:-1][goes_on])
+    assert not np.array_equal(observation[1:][~goes_on], after[:-1][~goes_on])
+    assert len({episode.actions.__len__() for episode in whole.episodes}) > 1
+    with pytest.raises(ValueError, match="environments is 0; use a whole number of at least 1"):
+        scal.SCAL("CartPole-v1", environments=0)
+
+
+def test_both_loops_make_the_same_learner():
+    """The update of the Gymnasium loop and that of the compiled one, from the same data."""
+    agent = scal.SCAL("CartPole-v1", seed=0, **FAST).learn(120)
+    learner, env = agent.learner, functional_env("CartPole-v1")
+    single, _ = jax.jit(partial(learning.update, spaces=agent.spaces, config=agent.config))(learner)
+    many = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), learner)
+    both, _ = jax.jit(jax.vmap(partial(learning.update, spaces=env.spaces, config=agent.config)))(
+        many
+    )
+    for one, two in zip(jax.tree.leaves(single), jax.tree.leaves(both), strict=True):
+        np.testing.assert_allclose(two[0], one, rtol=2e-4, atol=2e-6)
+        np.testing.assert_array_equal(two[0], two[1])
+
+
+def test_learned_policy_against_the_optimum():
+    agent = scal.SCAL("scal/Inventory-v0", **FAST).learn(200)
+    found = compare(agent)
+    assert found.relative_gap >= 0.0
+    assert found.optimum.V[0] == pytest.approx(49.77, abs=0.01)
+    assert (found.values <= found.optimum.V + 1e-6).all()
+    never = dataclasses.replace(
+        found,
+        values=linear.values(*scal.Inventory().mdp(0.99).under(np.zeros(101, int)), 0.99),
+    )
+    assert never.relative_gap == pytest.approx(0.158, abs=0.001)
+    assert compare(scal.SCAL("CartPole-v1", **FAST)) is None
+
+
+def test_whole_numbers_are_seen_as_levels():
+    numbers = gym.spaces.Box(np.array([0, -2]), np.array([3, 1]), dtype=np.int64)
+    encode = encoder(numbers, "a store")
+    assert encode([1, 1]).tolist() == [1, -1, -1, 1, 1, 1]
+    assert encode([3, -2]).tolist() == [1, 1, 1, -1, -1, -1]
+    real = gym.spaces.Box(0.0, 1.0, (2, 2))
+    assert encoder(real, "a grid")(np.arange(4.0).reshape(2, 2)).tolist() == [0, 1, 2, 3]
+    pixels = gym.spaces.Box(0, 255, (8, 8), np.uint8)
+    assert encoder(pixels, "a screen")(np.zeros((8, 8))).size == 64
+    assert encoder(gym.spaces.Discrete(4), "a lake")(2).tolist() == [0, 0, 1, 0]
+
+
+def test_one_compiled_program_ends_in_time():
+    """A version of JAX that hangs in long vmapped scans is noticed here (0.10 does)."""
+    code = (
+        "from scal.run.seeds import Seeds\n"
+        "seeds = Seeds('CartPole-v1', 2)\n"
+        "print([line['step'] for line in seeds.iterate(4000)])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
+    )
+    assert run.stdout.strip() == "[1000, 2000, 3000, 4000]"

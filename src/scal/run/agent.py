@@ -37,6 +37,7 @@ class SCAL:
     env : an id, an environment made by `gymnasium.make`, or a function that returns one.
     seed : decides everything.
     preset : "default", or "paper" for the literal method.
+    environments : how many copies of the environment are stepped together.
     options : fields of `scal.learn.config.Config`, to change single options of the preset.
     """
 
@@ -45,22 +46,29 @@ class SCAL:
         env: str | gym.Env[Any, Any] | Factory,
         seed: int = 0,
         preset: str = "default",
+        environments: int = 1,
         **options: Any,
     ) -> None:
         if not isinstance(seed, int) or seed < 0:
             raise ValueError(f"seed is {seed!r}; use a whole number of at least 0")
+        if not isinstance(environments, int) or environments < 1:
+            raise ValueError(f"environments is {environments!r}; use a whole number of at least 1")
         self.factory = factory_of(env)
-        made = self._made = self.factory()
-        self.env_id = made.spec.id if made.spec else None
-        self._encode = encoder(made.observation_space, self.env_id or str(made))
-        adapted, self.spaces = adapt(made)
+        made = [self.factory() for _ in range(environments)]
+        self.env = made[0]
+        self.env_id = self.env.spec.id if self.env.spec else None
+        self.name = self.env_id or str(self.env)
+        self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
-        self.config = configure(preset, options, unbounded(made))
-        self.episode = Episode(adapted, self.env_id or str(made), seed)
+        self.config = configure(preset, options, unbounded(self.env))
+        self.episodes = [
+            Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
+        ]
         self.steps = 0
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
-        self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config)
+        self._encode = encoder(self.env.observation_space, self.name)
+        self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config, environments)
         self._carry: Carry | None = None
 
     @property
@@ -75,7 +83,10 @@ class SCAL:
         record: Callable[[Record], None] | None = None,
         every: int = 1_000,
     ) -> "SCAL":
-        """Interact `steps` times, with one update each; `record` gets a line `every` so often."""
+        """Interact at least `steps` times, with one update each; `record` gets a line now and then.
+
+        With several environments the number of steps is rounded up to a multiple of theirs.
+        """
         if steps < 0:
             raise ValueError(f"steps is {steps}; use a whole number of at least 0")
         lines = self.iterate(steps, every)
@@ -89,35 +100,43 @@ class SCAL:
         return self
 
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
-        """`learn`, as a stream of records: one whenever `every` divides the number of steps."""
+        """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
         carry = self._begun()
         advance = partial(loop.advance, spaces=self.spaces, config=self.config)
-        for _ in range(steps):
-            action = self._environment_action(np.asarray(carry.choice.action)[0])
-            after, reward, terminated, ended = self.episode.step(action)
-            start = self._next_episode() if ended else after
-            self.steps += 1
+        last = self.steps + steps
+        while self.steps < last:
+            actions = np.asarray(carry.choice.action)
+            outcomes = [
+                episode.step(self._environment_action(action))
+                for episode, action in zip(self.episodes, actions, strict=True)
+            ]
+            observations, rewards, terminated, ended = zip(*outcomes, strict=True)
+            starts = [
+                self._next_episode(episode) if over else after
+                for episode, over, after in zip(self.episodes, ended, observations, strict=True)
+            ]
+            before, self.steps = self.steps, self.steps + len(self.episodes)
             carry = self._carry = advance(
                 carry,
-                np.float32(reward),
-                after,
-                np.bool_(terminated),
-                np.bool_(ended),
-                start,
+                np.array(rewards, np.float32),
+                np.stack(observations),
+                np.array(terminated),
+                np.array(ended),
+                np.stack(starts),
                 learning=self.steps > self.config.warmup,
             )
-            if self.steps % every == 0:
+            if self.steps // every > before // every:
                 line, carry = self._record(carry, every)
                 self._carry = carry
                 yield line
 
     def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
         """The action for one observation, both in the environment's own units."""
-        shape = self._made.observation_space.shape or ()
+        shape = self.env.observation_space.shape or ()
         given = np.asarray(observation)
         if given.size != np.prod(shape):
             raise ValueError(
-                f"observation has {given.size} entries; {self.episode.name} has {np.prod(shape)}"
+                f"observation has {given.size} entries; {self.name} has {np.prod(shape)}"
             )
         array = self._encode(given.reshape(shape))
         if deterministic:
@@ -148,9 +167,9 @@ class SCAL:
 
     def video(self, path: str | Path) -> Path:
         """Film the first episode of `evaluate` into an .mp4 or .gif file."""
-        if "rgb_array" not in self._made.metadata.get("render_modes", []):
-            raise ValueError(f"{self.episode.name} draws no pictures, so there is nothing to film")
-        arguments = arguments_of(self._made) | {"render_mode": "rgb_array"}
+        if "rgb_array" not in self.env.metadata.get("render_modes", []):
+            raise ValueError(f"{self.name} draws no pictures, so there is nothing to film")
+        arguments = arguments_of(self.env) | {"render_mode": "rgb_array"}
         env, _ = adapt(make(str(self.env_id), **arguments))
 
         def act(observation: Any) -> Any:
@@ -165,7 +184,7 @@ class SCAL:
         mdp = exact.known_mdp(self, self.config.gamma if gamma is None else gamma)
         if mdp is None:
             raise ValueError(
-                f"{self.episode.name} has no known MDP to certify against; "
+                f"{self.name} has no known MDP to certify against; "
                 "use scal/Inventory-v0, or scal.certify with an MDP of your own"
             )
         return certify(mdp, policy=exact.greedy_policy(self, mdp))
@@ -175,13 +194,16 @@ class SCAL:
         facts = {
             "steps": self.steps,
             "env": self.env_id,
-            "arguments": arguments_of(self._made),
+            "arguments": arguments_of(self.env),
             "seed": self.seed,
             "preset": self.preset,
             "config": dataclasses.asdict(self.config),
             "spaces": self.spaces._asdict(),
-            "episode": self.episode.number,
-            "actions": [np.asarray(action).tolist() for action in self.episode.actions],
+            "episodes": [episode.number for episode in self.episodes],
+            "actions": [
+                [np.asarray(action).tolist() for action in episode.actions]
+                for episode in self.episodes
+            ],
             "finished": self.finished,
         }
         return checkpoint.save(Path(path), self._begun(), facts)
@@ -193,18 +215,23 @@ class SCAL:
         if "seeds" in facts:
             raise ValueError(f"folder {path} holds several seeds; use scal.run.seeds.Seeds.load")
         again = partial(make, facts["env"], **facts["arguments"])
-        agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
-        agent.steps, agent.finished = facts["steps"], list(facts["finished"])
-        agent.episode.number = facts["episode"]
-        kind = np.int64 if agent.spaces.discrete else np.float32
-        observation = agent.episode.replay(
-            [np.asarray(action, kind) for action in facts["actions"]]
+        agent = cls(
+            again, facts["seed"], facts["preset"], len(facts["episodes"]), **facts["config"]
         )
+        agent.steps, agent.finished = facts["steps"], list(facts["finished"])
+        kind = np.int64 if agent.spaces.discrete else np.float32
+        observations = []
+        for episode, number, actions in zip(
+            agent.episodes, facts["episodes"], facts["actions"], strict=True
+        ):
+            episode.number = number
+            observations.append(episode.replay([np.asarray(action, kind) for action in actions]))
+        observation = np.stack(observations)
         template = loop.begin(agent._learner, observation, agent.spaces, agent.config)
         agent._carry = checkpoint.restore(template, arrays)
-        if not np.array_equal(np.asarray(agent._carry.observation)[0], observation):
+        if not np.array_equal(np.asarray(agent._carry.observation), observation):
             raise ValueError(
-                f"{agent.episode.name} does not come back to where it was: its episodes are not "
+                f"{agent.name} does not come back to where it was: its episodes are not "
                 "determined by seed and actions, so learning cannot go on from here exactly"
             )
         return agent
@@ -218,10 +245,10 @@ class SCAL:
         seed, noise = np.random.SeedSequence([self.seed, number, 0xE7A1]).generate_state(2)
         return int(seed), int(noise)
 
-    def _next_episode(self) -> NDArray[np.float32]:
-        self.finished.append(self.episode.total)
-        self.episode.number += 1
-        return self.episode.reset()
+    def _next_episode(self, episode: Episode) -> NDArray[np.float32]:
+        self.finished.append(episode.total)
+        episode.number += 1
+        return episode.reset()
 
     def _environment_action(self, action: NDArray[Any]) -> Any:
         return int(action) if self.spaces.discrete else np.tanh(action)
@@ -229,13 +256,13 @@ class SCAL:
     def _own_units(self, action: Any) -> Any:
         if self.spaces.discrete:
             return action
-        box = self.episode.env.unwrapped.action_space
+        box = self.env.action_space
         assert isinstance(box, gym.spaces.Box)
         return box.low + 0.5 * (action + 1.0) * (box.high - box.low)
 
     def _begun(self) -> Carry:
         if self._carry is None:
-            first = self.episode.reset()
+            first = np.stack([episode.reset() for episode in self.episodes])
             self._carry = loop.begin(self._learner, first, self.spaces, self.config)
         return self._carry
 

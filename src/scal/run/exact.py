@@ -44,7 +44,7 @@ class Comparison:
 
 def known_mdp(agent: "SCAL", gamma: float) -> FiniteMDP | None:
     """The MDP behind an agent's environment, if the environment says."""
-    problem: Any = getattr(agent.episode.env.unwrapped, "problem", None)
+    problem: Any = getattr(agent.env.unwrapped, "problem", None)
     mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None
     return mdp
 

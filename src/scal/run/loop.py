@@ -1,7 +1,8 @@
-"""The interaction loop with a Gymnasium environment: one compiled call per step.
+"""The interaction loop with Gymnasium environments: one compiled call per step of all of them.
 
-Python steps the environment; `advance` stores the transition, updates the learner and chooses the
-next action in one XLA program. Every episode is reset with a seed of its own, so that seed and
+Python steps the environments; `advance` stores the transitions, updates the learner and chooses the
+next actions in one XLA program. No environment resets itself: an `Episode` is reset when it ended,
+with a seed of its own, so that no transition leads from one episode into another, and seed and
 actions determine it: an interrupted episode is replayed, not lost.
 """
 
@@ -39,13 +40,11 @@ def no_totals() -> Array:
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
 def begin(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Carry:
-    """The very first observation."""
-    started = jnp.ones(1, bool)
-    learner = learner._replace(
-        replay=replay.store_initial(learner.replay, observation[None], started)
-    )
-    learner, choice = scal.act(learner, observation[None], spaces, config)
-    return Carry(learner, observation[None], choice, no_totals())
+    """The very first observations (environments, …)."""
+    started = jnp.ones(len(observation), bool)
+    learner = learner._replace(replay=replay.store_initial(learner.replay, observation, started))
+    learner, choice = scal.act(learner, observation, spaces, config)
+    return Carry(learner, observation, choice, no_totals())
 
 
 @partial(jax.jit, static_argnames=("spaces", "config", "learning"), donate_argnums=0)
@@ -60,38 +59,41 @@ def advance(
     config: Config,
     learning: bool,
 ) -> Carry:
-    """Store what the action led to, learn, and choose the next action at `start`.
+    """Store what the actions led to, learn, and choose the next actions at `start`.
 
-    `after` is what the step returned, `start` the same or, if the episode ended, the first
-    observation of the next one.
+    All arrays have the environments as their first axis. `after` is what the steps returned,
+    `start` the same or, where an episode ended, the first observation of the next one. There are as
+    many updates as environments.
     """
-    row = Transition(
-        carry.observation,
-        *carry.choice,
-        reward[None],
-        after[None],
-        terminated[None],
-        ended[None],
-    )
-    learner, totals = scal.observe(carry.learner, row, start[None], config), carry.totals
+    row = Transition(carry.observation, *carry.choice, reward, after, terminated, ended)
+    learner, totals = scal.observe(carry.learner, row, start, config), carry.totals
     if learning:
-        learner, metrics = scal.update(learner, spaces, config)
+        learner, metrics = _updates(learner, len(reward), spaces, config)
         totals = totals + metrics
-    learner, choice = scal.act(learner, start[None], spaces, config)
-    return Carry(learner, start[None], choice, totals)
+    learner, choice = scal.act(learner, start, spaces, config)
+    return Carry(learner, start, choice, totals)
+
+
+def _updates(learner: Learner, count: int, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
+    """Some updates, with the sum of their metrics."""
+    if count == 1:
+        return scal.update(learner, spaces, config)
+    update = partial(scal.update, spaces=spaces, config=config)
+    learner, metrics = jax.lax.scan(lambda one, _: update(one), learner, length=count)
+    return learner, metrics.sum(axis=0)
 
 
 class Episode:
     """An environment in the middle of an episode that its seed and its actions determine."""
 
-    def __init__(self, env: gym.Env[Any, Any], name: str, seed: int, number: int = 0) -> None:
-        self.env, self.name, self.seed, self.number = env, name, seed, number
+    def __init__(self, env: gym.Env[Any, Any], name: str, seed: int, lane: int = 0) -> None:
+        self.env, self.name, self.seed, self.lane, self.number = env, name, seed, lane, 0
         self.actions: list[Any] = []
         self.total = 0.0
 
     def reset(self) -> np.ndarray:
-        """Start episode `number`; its seed depends on it and on the run's seed only."""
-        sequence = np.random.SeedSequence([self.seed, self.number])
+        """Start episode `number`; its seed depends on it, the lane and the run's seed only."""
+        sequence = np.random.SeedSequence([self.seed, self.lane, self.number])
         observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
         self.actions, self.total = [], 0.0
         return self._checked(observation)
