@@ -306,3 +306,14 @@ def test_one_compiled_program_ends_in_time():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     assert run.stdout.strip() == "[1000, 2000, 3000, 4000]"
+
+
+def test_divergence_is_one_sentence():
+    agent = scal.SCAL("CartPole-v1", seed=0, preset="paper", lr_value=1e30, clip=1e30, warmup=100)
+    with pytest.raises(RuntimeError, match="learning diverged before step 1000"):
+        agent.learn(1_000)
+
+
+def test_a_small_kappa_is_warned_about():
+    with pytest.warns(UserWarning, match=r"mu\*beta is 3 with theta_step='penalty'"):
+        scal.SCAL("CartPole-v1", mu=0.3, beta=10.0, theta_step="penalty")

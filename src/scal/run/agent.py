@@ -6,6 +6,7 @@ agent.evaluate(10).mean()
 """
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,9 @@ from scal.run.spaces import Factory, adapt, arguments_of, encoder, factory_of, m
 from scal.run.video import film
 
 Record = dict[str, Any]
+
+SMALL_KAPPA = 10.0
+"""Below this κ the penalty step is warned about."""
 
 
 class SCAL:
@@ -269,6 +273,11 @@ class SCAL:
     def _record(self, carry: Carry, every: int) -> tuple[Record, Carry]:
         updates = max(min(every, self.steps - self.config.warmup), 1)
         metrics = Metrics(*(np.asarray(carry.totals) / updates).tolist())
+        if not np.isfinite(metrics).all():
+            raise RuntimeError(
+                f"learning diverged before step {self.steps}: a metric is not finite; "
+                "lower the learning rates; what was saved before is kept"
+            )
         returned = float(np.mean(self.finished)) if self.finished else None
         self.finished = []
         line = {"step": self.steps, "return": returned} | metrics._asdict()
@@ -284,6 +293,13 @@ def configure(preset: str, options: dict[str, Any], unbounded: bool) -> Config:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
     config = dataclasses.replace(PRESETS[preset], **options)
+    if config.theta_step == "penalty" and config.kappa < SMALL_KAPPA:
+        share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
+        warnings.warn(
+            f"mu*beta is {config.kappa:g} with theta_step='penalty': x will settle at {share:.2f} "
+            f"of its true mass instead of about half; use mu*beta of at least {SMALL_KAPPA:g}",
+            stacklevel=2,
+        )
     if config.normalize_observations == "auto":
         decided: Any = "yes" if unbounded else "no"
         config = dataclasses.replace(config, normalize_observations=decided)

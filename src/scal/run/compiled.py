@@ -42,7 +42,7 @@ class Run(NamedTuple):
 class Trace(NamedTuple):
     """What a stretch of steps looked like, averaged."""
 
-    metrics: Metrics
+    metrics: Metrics | None
     training_return: Array
     """Mean return of the episodes that ended, NaN if none did."""
 

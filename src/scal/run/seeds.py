@@ -71,7 +71,7 @@ class Seeds:
                 self.runs, {}, self.env, self.config, stretch, learning
             )
             self.steps += stretch
-            traces.append(trace)
+            traces.append(trace if learning else trace._replace(metrics=None))
             if self.steps % every == 0:
                 yield self._record(traces)
                 traces = []
