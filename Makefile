@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test lint bench-mdp bench-learn lock clean
+.PHONY: setup demo test lint learn-check bench-mdp bench-learn lock clean
 
 setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
 
@@ -16,6 +16,9 @@ test: .venv/.test  ## lint, check types, run the tests
 	$(BIN)/ruff check . && $(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -n auto
+
+learn-check: .venv/.test  ## what is learned on every seed; RUN=all or RUN=ENV measures anew
+	$(BIN)/python -m benchmarks.learning $(if $(RUN),--run $(RUN))
 
 bench-mdp: .venv/.bench  ## exact solvers side by side, table and JSON
 	$(BIN)/python -m benchmarks.mdp

@@ -45,7 +45,8 @@ CLAIMS = (
     Claim("CartPole: compiled / SB3 DQN", "scal-compiled", "sb3-dqn", 8.0),
     Claim("HalfCheetah: loop / SB3 SAC", "scal-halfcheetah", "sb3-sac", 4.0),
     Claim("HalfCheetah: loop / SBX SAC", "scal-halfcheetah", "sbx-sac", 2.0),
-    Claim(f"{SEEDS} seeds: at once / in turn", "seeds-at-once", "seeds-in-turn", 2.0),
+    Claim(f"{SEEDS} seeds: at once / in turn, compiled", "seeds-at-once", "seeds-in-turn", 2.0),
+    Claim(f"{SEEDS} seeds: at once / in turn, loop", "seeds-at-once", "scal-cartpole", 2.0),
     *(
         Claim(f"replay, {what}: 1M / 10k", f"replay-{key}-1000000", f"replay-{key}-10000", 1 / 1.5)
         for what, key in (

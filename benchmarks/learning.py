@@ -116,8 +116,9 @@ def measure(task: Task, pool: ProcessPoolExecutor, console: Console) -> list[Cur
 def table(results: dict[str, Any]) -> Table:
     """Every target with what was measured."""
     lines = Table(title="SCAL, default options, all seeds")
-    for title in ("environment", "steps", "seeds", "mean", "std", "worst", "target", ""):
-        lines.add_column(title, justify="left" if title in ("environment", "") else "right")
+    for title in ("environment", "steps", "seeds", "mean", "std", "worst", "targets", ""):
+        side = "left" if title in ("environment", "") else "right"
+        lines.add_column(title, justify=side, no_wrap=True)
     for target in TARGETS:
         found = results["environments"].get(target.env)
         if found is None:
@@ -133,7 +134,7 @@ def table(results: dict[str, Any]) -> Table:
             f"{target.steps:,}",
             str(len(scores)),
             *(shown.format(number) for number in (scores.mean(), scores.std(), worst)),
-            f"{target.mean:g}, worst {target.worst:g}",
+            f"{target.mean:g} / {target.worst:g}",
             "met" if met else "missed",
         )
     return lines

@@ -227,7 +227,8 @@ class Eval:
         episodes = f"{self.episodes} episodes"
         if "seeds" in report:
             count = len(report["seeds"])
-            print(f"return {spread} over {count} seeds, worst seed {worst}, {episodes} each")
+            plural = "seed" if count == 1 else "seeds"
+            print(f"return {spread} over {count} {plural}, worst seed {worst}, {episodes} each")
         else:
             print(f"return {spread}, worst {worst}, {episodes}")
         if comparison is not None:
@@ -259,7 +260,8 @@ def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorb
         print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
         return 0
     report = summary(agent.evaluate(10))
-    over = f" over {len(report['seeds'])} seeds" if "seeds" in report else ""
+    count = len(report.get("seeds", []))
+    over = f" over {count} {'seed' if count == 1 else 'seeds'}" if count else ""
     print(
         f"{agent.env_id}: return {report['mean']:.1f} ± {report['std']:.1f}{over} "
         f"after {agent.steps:,}"

@@ -46,11 +46,11 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     table = Table(title=f"learned policy and exact optimum, γ = {comparison.gamma:g}")
     for title in ("", "learned", "optimal"):
         table.add_column(title)
-    best = comparison.optimum
-    table.add_row("value in state 0", f"{comparison.values[0]:.4g}", f"{best.V[0]:.4g}")
+    best, (state, action) = comparison.optimum, comparison.words
+    table.add_row(f"value at {state} 0", f"{comparison.values[0]:.4g}", f"{best.V[0]:.4g}")
     table.add_row("mean loss, relative", f"{comparison.relative_gap:.2%}", "0")
     policies = (comparison.policy, best.policy)
-    table.add_row("policy", *("\n".join(policy_in_words(p, "state", "action")) for p in policies))
+    table.add_row("policy", *("\n".join(policy_in_words(p, state, action)) for p in policies))
     console.print(table)
 
 
@@ -92,7 +92,7 @@ def plot_comparison(path: str, comparison: Comparison, name: str) -> None:
     _draw(
         path,
         f"{name}, γ = {comparison.gamma:g}: mean loss {comparison.relative_gap:.1%}, exactly",
-        ("state", "value", "action"),
+        (comparison.words[0], "value", comparison.words[1]),
         [
             ("optimal", "#1f5fa8", best.V, best.policy),
             ("learned", "#c4452f", comparison.values, comparison.policy),

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import scal
+from scal.cli import main
 from scal.envs.compiled import functional_env
 from scal.learn import scal as learning
 from scal.mdp import linear
@@ -317,3 +318,23 @@ def test_divergence_is_one_sentence():
 def test_a_small_kappa_is_warned_about():
     with pytest.warns(UserWarning, match=r"mu\*beta is 3 with theta_step='penalty'"):
         scal.SCAL("CartPole-v1", mu=0.3, beta=10.0, theta_step="penalty")
+
+
+def test_evaluation_draws_the_policy_beside_the_optimum(tmp_path, capsys):
+    common = ["--steps", "200", "--width", "16", "--batch-size", "16", "--warmup", "100", "--quiet"]
+    for env in ("scal/Inventory-v0", "CartPole-v1"):
+        assert main(["train", env, *common, "--out", str(tmp_path / env)]) == 0
+    capsys.readouterr()
+    picture = tmp_path / "policy.png"
+    run = str(tmp_path / "scal/Inventory-v0")
+    assert main(["eval", run, "--episodes", "1", "--plot", str(picture)]) == 0
+    shown = capsys.readouterr().out
+    assert "value at stock 0" in shown
+    assert "stock 1–100: order 0" in shown
+    assert picture.stat().st_size > 10_000
+    assert main(["eval", run, "--episodes", "1", "--json"]) == 0
+    exact = json.loads(capsys.readouterr().out)["exact"]
+    assert exact["best_policy"] == [7] + [0] * 100
+    assert exact["relative_gap"] > 0.0
+    assert main(["eval", str(tmp_path / "CartPole-v1"), "--plot", str(picture)]) == 2
+    assert "CartPole-v1 has no known MDP to compare with" in capsys.readouterr().err

@@ -128,6 +128,7 @@ class InventoryEnv(gym.Env[NDArray[np.int64], np.int64]):
         "render_fps": 4,
         "ordered_actions": True,
     }
+    words = ("stock", "order")
 
     def __init__(
         self,

@@ -23,6 +23,8 @@ class Comparison:
     values: NDArray[np.float64]
     """V^π, solved exactly."""
     optimum: Solution
+    words: tuple[str, str] = ("state", "action")
+    """What a state and an action are called."""
 
     @property
     def relative_gap(self) -> float:
@@ -60,4 +62,6 @@ def compare(agent: "SCAL", gamma: float = GAMMA) -> Comparison | None:
     if mdp is None:
         return None
     policy = greedy_policy(agent, mdp)
-    return Comparison(gamma, policy, linear.values(*mdp.under(policy), gamma), solve(mdp))
+    values = linear.values(*mdp.under(policy), gamma)
+    words = getattr(agent.env.unwrapped, "words", Comparison.words)
+    return Comparison(gamma, policy, values, solve(mdp), words)
