@@ -5,8 +5,8 @@
     python -m benchmarks.learning --run Acrobot-v1 measure one environment anew
 
 Nothing is tuned to an environment: every run has the default options, and the seeds were used for
-nothing else. A score is the mean undiscounted return of 20 greedy episodes or, where the MDP is
-known, the exact loss of the greedy policy.
+nothing else. A score is the mean undiscounted return of 20 greedy episodes, of 100 where they are
+compiled and cheap, or, where the MDP is known, the exact loss of the greedy policy.
 """
 
 import json
@@ -25,7 +25,7 @@ from benchmarks.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FIRST_SEED = 1_000
-EPISODES = 20
+EPISODES, COMPILED_EPISODES = 20, 100
 
 
 class Task(NamedTuple):
@@ -61,7 +61,7 @@ class Target(NamedTuple):
 
 TARGETS = (
     Target("CartPole-v1", 20_000, 495, 475),
-    Target("CartPole-v1", 25_000, 475, 475),
+    Target("CartPole-v1", 25_000, 495, 475),
     Target("Acrobot-v1", 50_000, -84, -90),
     Target("Pendulum-v1", 50_000, -150, -175),
     Target("scal/Inventory-v0", 50_000, 0.01, 0.03),
@@ -85,7 +85,7 @@ def learn_compiled(task: Task) -> list[Curve]:
     for _ in seeds.iterate(task.steps, task.every):
         gaps = [compare(seeds.agent(number)) for number in range(task.seeds)]
         scores.append(
-            seeds.evaluate(EPISODES).mean(axis=1).tolist()
+            seeds.evaluate(COMPILED_EPISODES).mean(axis=1).tolist()
             if None in gaps
             else [gap.relative_gap for gap in gaps if gap]
         )
