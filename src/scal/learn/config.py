@@ -28,8 +28,9 @@ class Config:
     units: Literal["state", "all", "raw"] = "state"
     """What TD errors are divided by before they enter z: their root mean square under the policy,
     in that state or in all states, or nothing."""
-    slack: Literal["closed", "network"] = "closed"
-    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network."""
+    slack: Literal["auto", "closed", "network"] = "auto"
+    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network; auto: closed for
+    discrete actions, a network for continuous ones."""
     multiplier: Literal["ratio", "density"] = "ratio"
     """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
     theta_step: Literal["regression", "penalty"] = "regression"
@@ -108,7 +109,7 @@ _AT_LEAST_ONE = {
 }  # fmt: skip
 _CHOICES = {
     "units": ("state", "all", "raw"),
-    "slack": ("closed", "network"),
+    "slack": ("auto", "closed", "network"),
     "normalize_observations": ("auto", "yes", "no"),
     "multiplier": ("ratio", "density"),
     "theta_step": ("regression", "penalty"),

@@ -214,7 +214,7 @@ def _loss(
 
     x, log_pi = _multiplier(networks.multiplier, first, spaces, config)
     x_target, _ = _multiplier(learner.multiplier_target, first, spaces, config)
-    if config.slack == "closed":
+    if config.slack == "closed" or (config.slack == "auto" and spaces.discrete):
         h = fixed(objective.closed_slack(config.mu, x_target, target / unit, V / unit))
     else:
         h = nets.slack(
