@@ -11,6 +11,7 @@ compiled and cheap, or, where the MDP is known, the exact loss of the greedy pol
 
 import json
 import os
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
@@ -113,12 +114,28 @@ def measure(task: Task, pool: ProcessPoolExecutor, console: Console) -> list[Cur
     return curves
 
 
+COLUMNS = ("environment", "steps", "seeds", "mean", "std", "worst", "targets", "")
+
+
 def table(results: dict[str, Any]) -> Table:
     """Every target with what was measured."""
     lines = Table(title="SCAL, default options, all seeds")
-    for title in ("environment", "steps", "seeds", "mean", "std", "worst", "targets", ""):
+    for title in COLUMNS:
         side = "left" if title in ("environment", "") else "right"
         lines.add_column(title, justify=side, no_wrap=True)
+    for row in rows(results):
+        lines.add_row(*row)
+    return lines
+
+
+def readme_table(results: dict[str, Any]) -> str:
+    """The same for the README, without the targets."""
+    lines = [list(COLUMNS[:6]), ["---"] * 6, *(row[:6] for row in rows(results))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def rows(results: dict[str, Any]) -> Iterator[list[str]]:
+    """The cells of the table."""
     for target in TARGETS:
         found = results["environments"].get(target.env)
         if found is None:
@@ -129,15 +146,14 @@ def table(results: dict[str, Any]) -> Table:
         sign = -1.0 if loss else 1.0
         met = sign * scores.mean() >= sign * target.mean and sign * worst >= sign * target.worst
         shown = "{:.2%}" if loss else "{:,.1f}"
-        lines.add_row(
+        yield [
             target.env,
             f"{target.steps:,}",
             str(len(scores)),
             *(shown.format(number) for number in (scores.mean(), scores.std(), worst)),
             f"{target.mean:g} / {target.worst:g}",
             "met" if met else "missed",
-        )
-    return lines
+        ]
 
 
 def main(run: str = "", workers: int = 2) -> None:

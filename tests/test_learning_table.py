@@ -25,6 +25,11 @@ def test_committed_results_cover_what_they_claim():
         assert env in printed(results)
 
 
+def test_the_readme_shows_it():
+    readme = (learning.RESULTS.parents[2] / "README.md").read_text()
+    assert learning.readme_table(json.loads(learning.RESULTS.read_text())) in readme
+
+
 def test_mean_and_worst_are_judged_and_losses_the_other_way_round():
     def row(env, steps, scores):
         facts = {"steps": [steps], "curves": [[score] for score in scores]}
