@@ -82,14 +82,13 @@ def learn_compiled(task: Task) -> list[Curve]:
     from scal.run.seeds import Seeds
 
     seeds = Seeds(task.env, task.seeds, FIRST_SEED)
-    scores = []
+    known, scores = compare(seeds.agent(0)) is not None, []
     for _ in seeds.iterate(task.steps, task.every):
-        gaps = [compare(seeds.agent(number)) for number in range(task.seeds)]
-        scores.append(
-            seeds.evaluate(COMPILED_EPISODES).mean(axis=1).tolist()
-            if None in gaps
-            else [gap.relative_gap for gap in gaps if gap]
-        )
+        if known:
+            found = (compare(seeds.agent(number)) for number in range(task.seeds))
+            scores.append([one.relative_gap for one in found if one])
+        else:
+            scores.append(seeds.evaluate(COMPILED_EPISODES).mean(axis=1).tolist())
     return np.transpose(scores).tolist()
 
 

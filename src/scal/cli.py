@@ -148,6 +148,8 @@ class Train:
         from scal.run.agent import SCAL
         from scal.run.seeds import Seeds
 
+        if self.seeds is not None and self.environments != 1:
+            raise ValueError("--seeds and --environments do not go together; leave one out")
         last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
         folder = training.check_free(self.out or default)
@@ -193,7 +195,7 @@ class Eval:
     video: str | None = None
     """Film the first episode, of the first seed, into this .mp4 or .gif file."""
     plot: str | None = None
-    """Draw the policy beside the exact optimum into this .png, .svg or .pdf file."""
+    """Draw the policy, of the first seed, beside the exact optimum into a .png, .svg or .pdf."""
 
     def run(self) -> int:
         """Evaluate and report."""
@@ -232,7 +234,7 @@ class Eval:
         else:
             print(f"return {spread}, worst {worst}, {episodes}")
         if comparison is not None:
-            present.print_comparison(Console(), comparison)
+            present.print_comparison(Console(), comparison, first.seed)
         for path in (self.video, self.plot):
             if path is not None:
                 print(f"wrote {path}")
@@ -272,7 +274,8 @@ def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorb
 
 def parse(arguments: list[str]) -> Solve | Train | Resume | Eval | Doctor:
     """The command that the arguments spell; `--preset` decides the defaults of all options."""
-    following = dict(pairwise(arguments))
+    words = [word for text in arguments for word in text.split("=", 1)]
+    following = dict(pairwise(words))
     config = PRESETS.get(following.get("--preset", "default"), DEFAULT)
     train = Train(env=tyro.MISSING, config=config)
     command = (

@@ -41,9 +41,10 @@ def print_solution(console: Console, problem: Problem, solution: Solution, secon
     console.print(table)
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
+def print_comparison(console: Console, comparison: Comparison, seed: int) -> None:
     """A learned policy beside the optimal one, with what it loses."""
-    table = Table(title=f"learned policy and exact optimum, γ = {comparison.gamma:g}")
+    title = f"policy of seed {seed} and exact optimum, γ = {comparison.gamma:g}"
+    table = Table(title=title)
     for title in ("", "learned", "optimal"):
         table.add_column(title)
     best, (state, action) = comparison.optimum, comparison.words
@@ -71,7 +72,7 @@ def policy_in_words(
         if len(lines) > longest:
             break
     if len(lines) > longest:
-        lines[-1] = "… (--json and --out give all of it)"
+        lines[-1] = "… (--json gives all of it)"
     return lines
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import scal
-from scal.cli import main
+from scal.cli import main, parse
 from scal.envs.compiled import functional_env
 from scal.learn import scal as learning
+from scal.learn.config import PRESETS
 from scal.mdp import linear
 from scal.run import checkpoint
 from scal.run.exact import compare
@@ -42,7 +43,9 @@ def test_same_seed_in_a_fresh_process():
     assert run.stdout.strip() == scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600).digest()
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1", "scal/Inventory-v0"])
+@pytest.mark.parametrize(
+    "env", ["CartPole-v1", "Pendulum-v1", "scal/Inventory-v0", "FrozenLake-v1"]
+)
 def test_resume_is_exact(env, tmp_path):
     """Train 450 + resume 450 equals train 900, from the middle of an episode."""
     whole = scal.SCAL(env, seed=3, **FAST).learn(900)
@@ -291,8 +294,11 @@ def test_whole_numbers_are_seen_as_levels():
     assert encode([3, -2]).tolist() == [1, 1, 1, -1, -1, -1]
     real = gym.spaces.Box(0.0, 1.0, (2, 2))
     assert encoder(real, "a grid")(np.arange(4.0).reshape(2, 2)).tolist() == [0, 1, 2, 3]
-    pixels = gym.spaces.Box(0, 255, (8, 8), np.uint8)
-    assert encoder(pixels, "a screen")(np.zeros((8, 8))).size == 64
+    pixels = encoder(gym.spaces.Box(0, 255, (8, 8), np.uint8), "a screen")
+    assert pixels(np.zeros((8, 8))).tolist() == [-1.0] * 64
+    assert pixels(np.full((8, 8), 255)).max() == 1.0
+    small = gym.spaces.Box(-100, 100, (1,), np.int8)
+    assert encoder(small, "a dial")([-98]).tolist() == [1, 1] + [-1] * 198
     assert encoder(gym.spaces.Discrete(4), "a lake")(2).tolist() == [0, 0, 1, 0]
 
 
@@ -338,3 +344,35 @@ def test_evaluation_draws_the_policy_beside_the_optimum(tmp_path, capsys):
     assert exact["relative_gap"] > 0.0
     assert main(["eval", str(tmp_path / "CartPole-v1"), "--plot", str(picture)]) == 2
     assert "CartPole-v1 has no known MDP to compare with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("space", "sentence"),
+    [
+        (gym.spaces.Box(0, 3, (2,), np.int64), "that cannot be scaled; use Discrete"),
+        (gym.spaces.Box(np.zeros(2), np.array([1.0, 0.0])), "that cannot be scaled"),
+    ],
+)
+def test_actions_that_cannot_be_scaled(space, sentence):
+    env = Broken("")
+    env.action_space = space
+    with pytest.raises(ValueError, match=sentence):
+        scal.SCAL(lambda: env)
+
+
+def test_a_function_must_make_environments_anew():
+    env = gym.make("CartPole-v1")
+    agent = scal.SCAL(lambda: env, **FAST)
+    with pytest.raises(ValueError, match="returned the same environment twice"):
+        agent.evaluate(1)
+    with pytest.raises(ValueError, match="returned the same environment twice"):
+        scal.SCAL(lambda: env, environments=2)
+
+
+def test_options_that_do_not_go_together(tmp_path, capsys):
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["train", "CartPole-v1", "--seeds", "2", "--environments", "2", *out]) == 2
+    assert "--seeds and --environments do not go together" in capsys.readouterr().err
+    assert parse(["train", "CartPole-v1", "--preset=paper"]).config == PRESETS["paper"]
+    assert main(["train", "CartPole-v1", "--steps", "-5", "--quiet", *out]) == 2
+    assert "steps is -5" in capsys.readouterr().err

@@ -83,7 +83,11 @@ class Config:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             _check(field.name, getattr(self, field.name))
-        if isinstance(self.kappa, float) and self.theta_step == "penalty" and self.kappa <= 1.0:
+        if (
+            isinstance(self.kappa, int | float)
+            and self.theta_step == "penalty"
+            and self.kappa <= 1.0
+        ):
             raise ValueError(
                 f"mu*beta is {self.kappa:g} with theta_step='penalty', so that x would flip sign; "
                 "choose beta > 1/mu, or theta_step='regression'"

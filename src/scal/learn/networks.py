@@ -106,7 +106,7 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
             Value(
                 trunk=_layers(keys[0], hidden),
                 value=_layer(keys[5], hidden[-1], 1, 0.01),
-                spread=_layer(keys[5], hidden[-1], 1, 0.0),
+                spread=_layer(keys[5], hidden[-1], 1, 0.0),  # zeros, whatever the key
             )
         ),
         slack=Parameters.of(_layers(keys[1], [*hidden, spaces.action_size])),

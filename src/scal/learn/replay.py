@@ -84,6 +84,12 @@ def store(replay: Replay, row: Transition) -> Replay:
     return replace(replay, ring=ring, stored=replay.stored + 1)
 
 
+def cut(replay: Replay) -> Replay:
+    """Let nothing that is stored from now on follow what is stored."""
+    last = (replay.stored - 1) % replay.ring.shape[0]
+    return replace(replay, ring=replay.ring.at[last, :, -1].set(1.0))
+
+
 def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
     """Add the observations (N, …) of the environments in which an episode has just started."""
     offset = jnp.cumsum(started) - 1

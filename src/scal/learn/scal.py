@@ -46,7 +46,7 @@ class Learner(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """What an update saw, in the units of the environment's rewards; `update` gives an array."""
+    """What an update saw, values in the units of rewards; `update` gives it as an array."""
 
     primal_value: Array
     """E[V(s₀)]"""
@@ -282,7 +282,7 @@ def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array
 
 def _is_one(option: Any) -> bool:
     """Whether an option is the constant 1, not a number of a sweep."""
-    return isinstance(option, float) and option == 1.0
+    return isinstance(option, int | float) and option == 1.0
 
 
 def _descend(

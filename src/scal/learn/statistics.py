@@ -14,6 +14,7 @@ class Statistics(NamedTuple):
     """Everything the learner has measured about its problem."""
 
     steps: Array
+    """Interactions of all environments."""
     returns: Array
     """Discounted return so far of every environment's episode."""
     return_mean: Array
@@ -46,11 +47,11 @@ def see(
     stats: Statistics, observation: Array, reward: Array, ended: Array, gamma: float
 ) -> Statistics:
     """Take one step of all environments into account."""
-    steps = stats.steps + 1
-    rate = jnp.maximum(1.0 / steps, 1e-4)
+    steps = stats.steps + len(reward)
+    rate = jnp.maximum(len(reward) / steps, 1e-4)
     returns = reward + gamma * stats.returns
     mean, variance = _track(stats.return_mean, stats.return_variance, returns, rate)
-    slow = jnp.maximum(1.0 / steps, 1e-5)
+    slow = jnp.maximum(len(reward) / steps, 1e-5)
     center, spread = _track(stats.observation_mean, stats.observation_variance, observation, slow)
     return stats._replace(
         steps=steps,

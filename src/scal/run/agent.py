@@ -6,6 +6,7 @@ agent.evaluate(10).mean()
 """
 
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -28,6 +29,10 @@ from scal.run.spaces import Factory, adapt, arguments_of, encoder, factory_of, m
 from scal.run.video import film
 
 Record = dict[str, Any]
+
+LARGEST_SEED = 2**31 - 1
+EVALUATION = 0xE7A1
+"""A word that no seed of a training episode ends with."""
 
 SMALL_KAPPA = 10.0
 """Below this κ the penalty step is warned about."""
@@ -53,12 +58,14 @@ class SCAL:
         environments: int = 1,
         **options: Any,
     ) -> None:
-        if not isinstance(seed, int) or seed < 0:
-            raise ValueError(f"seed is {seed!r}; use a whole number of at least 0")
+        if not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+            raise ValueError(f"seed is {seed!r}; use a whole number from 0 to {LARGEST_SEED}")
         if not isinstance(environments, int) or environments < 1:
             raise ValueError(f"environments is {environments!r}; use a whole number of at least 1")
         self.factory = factory_of(env)
         made = [self.factory() for _ in range(environments)]
+        if len({id(one) for one in made}) < environments:
+            raise ValueError("env returned the same environment twice; return a new one each time")
         self.env = made[0]
         self.env_id = self.env.spec.id if self.env.spec else None
         self.name = self.env_id or str(self.env)
@@ -91,8 +98,6 @@ class SCAL:
 
         With several environments the number of steps is rounded up to a multiple of theirs.
         """
-        if steps < 0:
-            raise ValueError(f"steps is {steps}; use a whole number of at least 0")
         lines = self.iterate(steps, every)
         if progress:
             from scal.run.record import show_progress
@@ -105,6 +110,7 @@ class SCAL:
 
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
+        check_budget(steps, every)
         carry = self._begun()
         advance = partial(loop.advance, spaces=self.spaces, config=self.config)
         last = self.steps + steps
@@ -130,7 +136,7 @@ class SCAL:
                 learning=self.steps > self.config.warmup,
             )
             if self.steps // every > before // every:
-                line, carry = self._record(carry, every)
+                line, carry = self._record(carry)
                 self._carry = carry
                 yield line
 
@@ -138,9 +144,9 @@ class SCAL:
         """The action for one observation, both in the environment's own units."""
         shape = self.env.observation_space.shape or ()
         given = np.asarray(observation)
-        if given.size != np.prod(shape):
+        if given.size != math.prod(shape):
             raise ValueError(
-                f"observation has {given.size} entries; {self.name} has {np.prod(shape)}"
+                f"observation has {given.size} entries; {self.name} has {math.prod(shape)}"
             )
         array = self._encode(given.reshape(shape))
         if deterministic:
@@ -152,7 +158,10 @@ class SCAL:
 
     def evaluate(self, episodes: int = 10, deterministic: bool = True) -> NDArray[np.float64]:
         """Undiscounted returns of whole episodes, in an environment and with seeds of their own."""
-        env, _ = adapt(self.factory())
+        made = self.factory()
+        if made is self.env:
+            raise ValueError("env returned the same environment twice; return a new one each time")
+        env, _ = adapt(made)
         returns = np.zeros(episodes)
         for number in range(episodes):
             seed, noise = self._evaluation_seeds(number)
@@ -223,13 +232,13 @@ class SCAL:
             again, facts["seed"], facts["preset"], len(facts["episodes"]), **facts["config"]
         )
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
-        kind = np.int64 if agent.spaces.discrete else np.float32
+        as_given = int if agent.spaces.discrete else partial(np.asarray, dtype=np.float32)
         observations = []
         for episode, number, actions in zip(
             agent.episodes, facts["episodes"], facts["actions"], strict=True
         ):
             episode.number = number
-            observations.append(episode.replay([np.asarray(action, kind) for action in actions]))
+            observations.append(episode.replay([as_given(action) for action in actions]))
         observation = np.stack(observations)
         template = loop.begin(agent._learner, observation, agent.spaces, agent.config)
         agent._carry = checkpoint.restore(template, arrays)
@@ -246,7 +255,7 @@ class SCAL:
 
     def _evaluation_seeds(self, number: int) -> tuple[int, int]:
         """Of the environment and of the policy, in an episode that training never sees."""
-        seed, noise = np.random.SeedSequence([self.seed, number, 0xE7A1]).generate_state(2)
+        seed, noise = np.random.SeedSequence([self.seed, number, EVALUATION, 1]).generate_state(2)
         return int(seed), int(noise)
 
     def _next_episode(self, episode: Episode) -> NDArray[np.float32]:
@@ -270,21 +279,34 @@ class SCAL:
             self._carry = loop.begin(self._learner, first, self.spaces, self.config)
         return self._carry
 
-    def _record(self, carry: Carry, every: int) -> tuple[Record, Carry]:
-        updates = max(min(every, self.steps - self.config.warmup), 1)
-        metrics = Metrics(*(np.asarray(carry.totals) / updates).tolist())
-        if not np.isfinite(metrics).all():
-            raise RuntimeError(
-                f"learning diverged before step {self.steps}: a metric is not finite; "
-                "lower the learning rates; what was saved before is kept"
-            )
+    def _record(self, carry: Carry) -> tuple[Record, Carry]:
+        *sums, updates = np.asarray(carry.totals).tolist()
+        metrics = Metrics(*(total / max(updates, 1.0) for total in sums))
+        check_finite(metrics, self.steps)
         returned = float(np.mean(self.finished)) if self.finished else None
         self.finished = []
         line = {"step": self.steps, "return": returned} | metrics._asdict()
         return line, carry._replace(totals=loop.no_totals())
 
 
-def configure(preset: str, options: dict[str, Any], unbounded: bool) -> Config:
+def check_budget(steps: int, every: int) -> None:
+    """Raise ValueError if that is no way to learn."""
+    if steps < 0:
+        raise ValueError(f"steps is {steps}; use a whole number of at least 0")
+    if every < 1:
+        raise ValueError(f"every is {every}; use a whole number of at least 1")
+
+
+def check_finite(numbers: Any, step: int) -> None:
+    """Raise RuntimeError if learning has gone out of bounds."""
+    if not np.isfinite(numbers).all():
+        raise RuntimeError(
+            f"learning diverged before step {step}: a metric is not finite; "
+            "lower the learning rates; what was saved before is kept"
+        )
+
+
+def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
     """A preset with some options changed, and `auto` decided by the environment."""
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
@@ -298,10 +320,10 @@ def configure(preset: str, options: dict[str, Any], unbounded: bool) -> Config:
         warnings.warn(
             f"mu*beta is {config.kappa:g} with theta_step='penalty': x will settle at {share:.2f} "
             f"of its true mass instead of about half; use mu*beta of at least {SMALL_KAPPA:g}",
-            stacklevel=2,
+            stacklevel=3,
         )
     if config.normalize_observations == "auto":
-        decided: Any = "yes" if unbounded else "no"
+        decided: Any = "yes" if normalize else "no"
         config = dataclasses.replace(config, normalize_observations=decided)
     return config
 

@@ -30,12 +30,12 @@ class Carry(NamedTuple):
     observation: Array
     choice: policy.Choice
     totals: Array
-    """Sums of the metrics since the last record."""
+    """Sums of the metrics since the last record, and the number of updates."""
 
 
 def no_totals() -> Array:
     """Sums of nothing."""
-    return jnp.zeros(len(Metrics._fields))
+    return jnp.zeros(len(Metrics._fields) + 1)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
@@ -69,7 +69,7 @@ def advance(
     learner, totals = scal.observe(carry.learner, row, start, config), carry.totals
     if learning:
         learner, metrics = _updates(learner, len(reward), spaces, config)
-        totals = totals + metrics
+        totals = totals + jnp.append(metrics, len(reward))
     learner, choice = scal.act(learner, start, spaces, config)
     return Carry(learner, start, choice, totals)
 

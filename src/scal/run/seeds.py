@@ -18,14 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scal.envs.compiled import FUNCTIONAL, functional_env
+from scal.learn import replay
 from scal.learn.scal import Metrics
 from scal.run import checkpoint, compiled
-from scal.run.agent import SCAL, Record, configure
+from scal.run.agent import (
+    EVALUATION,
+    LARGEST_SEED,
+    SCAL,
+    Record,
+    check_budget,
+    check_finite,
+    configure,
+)
 from scal.run.compiled import Run, Trace
 from scal.run.spaces import make, unbounded
-
-LARGEST_SEED = 2**31 - 1
-EVALUATION = 0xE7A1
 
 
 class Seeds:
@@ -63,6 +69,7 @@ class Seeds:
 
         All stretches have one length, so that one program learns and one fills the buffer.
         """
+        check_budget(steps, every)
         stretch = math.gcd(steps, every, self.steps, self.config.warmup)
         traces: list[Trace] = []
         for _ in range(steps // stretch):
@@ -88,7 +95,8 @@ class Seeds:
         options = dataclasses.asdict(self.config)
         agent = SCAL(self.env_id, self.seed + number, self.preset, **options)
         agent.steps = self.steps
-        agent._learner = jax.tree.map(lambda leaf: leaf[number], self.runs.learner)
+        learner = jax.tree.map(lambda leaf: leaf[number], self.runs.learner)
+        agent._learner = learner._replace(replay=replay.cut(learner.replay))
         return agent
 
     def save(self, path: str | Path) -> Path:
@@ -120,8 +128,9 @@ class Seeds:
     def _record(self, traces: list[Trace]) -> Record:
         """Means over the seeds, with the return of each."""
         returned = np.stack([np.asarray(trace.training_return) for trace in traces], axis=1)
-        returns = [_mean(row[np.isfinite(row)]) for row in returned]
+        returns = [_mean(row[~np.isnan(row)]) for row in returned]
         learned = [trace.metrics for trace in traces if trace.metrics]
+        check_finite([np.asarray(metrics) for metrics in learned], self.steps)
         line: Record = {"step": self.steps}
         line["return"] = _mean([value for value in returns if value is not None])
         for name in Metrics._fields:

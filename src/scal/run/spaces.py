@@ -42,8 +42,8 @@ def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
 def encoder(space: gym.Space[Any], name: str) -> Encoder:
     """From an observation to the vector that the networks see.
 
-    Classes (Discrete, MultiDiscrete) become one-hot, whole numbers in a small range the levels they
-    have reached, and any other Box its entries.
+    Classes (Discrete, MultiDiscrete) become one-hot, whole numbers the levels they have reached, or
+    numbers in [−1, 1] if their range is large, and any other Box its entries.
     """
     if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
         return lambda observation: np.asarray(gym.spaces.flatten(space, observation), np.float32)
@@ -52,26 +52,32 @@ def encoder(space: gym.Space[Any], name: str) -> Encoder:
             f"{name} has observations {space}; "
             "wrap it so that they are a Box (gymnasium.wrappers.FlattenObservation)"
         )
-    low, high = space.low.ravel(), space.high.ravel()
-    whole = np.issubdtype(space.dtype, np.integer)
-    if whole and np.sum(high.astype(float) - low.astype(float)) <= MOST_LEVELS:
+    if not np.issubdtype(space.dtype, np.integer):
+        return lambda observation: np.asarray(observation, np.float32).ravel()
+    low, high = space.low.ravel().astype(float), space.high.ravel().astype(float)
+    if np.sum(high - low) > MOST_LEVELS:
+        middle, half = 0.5 * (low + high), np.maximum(0.5 * (high - low), 0.5)
+        return lambda observation: np.asarray(
+            (np.asarray(observation, float).ravel() - middle) / half, np.float32
+        )
 
-        def reached(observation: Any) -> NDArray[np.float32]:
-            numbers = np.asarray(observation).ravel()
-            parts = [levels(n, a, b) for n, a, b in zip(numbers, low, high, strict=True)]
-            return np.concatenate(parts, dtype=np.float32)
+    def reached(observation: Any) -> NDArray[np.float32]:
+        numbers = np.asarray(observation, float).ravel()
+        parts = [levels(n, int(a), int(b)) for n, a, b in zip(numbers, low, high, strict=True)]
+        return np.concatenate(parts, dtype=np.float32)
 
-        return reached
-    return lambda observation: np.asarray(observation, np.float32).ravel()
+    return reached
 
 
 def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
     """The environment with vectors to see and actions in [−1, 1], and its spaces."""
-    name = env.spec.id if env.spec else str(env)
     if not isinstance(env, gym.Env):
         raise ValueError(f"env is a {type(env).__name__}; pass a single Gymnasium environment")
+    name = env.spec.id if env.spec else str(env)
     encode, actions = encoder(env.observation_space, name), env.action_space
     size = encode(env.observation_space.sample()).size
+    if size == 0:
+        raise ValueError(f"{name} has observations {env.observation_space}, which hold nothing")
     box = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
     ordered = bool(env.metadata.get("ordered_actions", False))
     env = gym.wrappers.TransformObservation(env, encode, box)
@@ -84,6 +90,11 @@ def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
             raise ValueError(
                 f"{name} has unbounded actions {actions}; "
                 "give them bounds (gymnasium.wrappers.ClipAction, or a Box with finite ends)"
+            )
+        if not np.issubdtype(actions.dtype, np.floating) or (actions.low >= actions.high).any():
+            raise ValueError(
+                f"{name} has actions {actions} that cannot be scaled; "
+                "use Discrete for whole numbers, and low < high in a Box"
             )
         dimension = int(actions.shape[0])
         scaled = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))

@@ -28,7 +28,7 @@ class Learning(Protocol):
     env_id: Any
 
     def iterate(self, steps: int, every: int) -> Iterator[Record]:
-        """Learn `steps` more; a record whenever `every` divides their number."""
+        """Learn `steps` more; a record for each multiple of `every` that is reached."""
 
     def save(self, path: Path) -> Path:
         """Write a checkpoint into the folder."""
@@ -47,7 +47,7 @@ def load_run(path: Path) -> SCAL | Seeds:
     """The agent of a run, or its seeds, at the newest checkpoint."""
     folder = path / "checkpoints"
     if not folder.is_dir():
-        raise ValueError(f"folder {path} holds no run; start one with scal train")
+        raise ValueError(f"folder {path} holds no checkpoint; delete it and use scal train")
     _, facts = checkpoint.read(checkpoint.latest(folder))
     return Seeds.load(folder) if "seeds" in facts else SCAL.load(folder)
 
@@ -75,15 +75,16 @@ def train(
     lines = agent.iterate(steps, EVERY)
     if progress:
         lines = record.show_progress(lines, agent.steps, agent.steps + steps)
-    finished = True
+    finished, saved = True, agent.steps
     with events as add_event, _signals() as stopped:
         folder.mkdir(parents=True, exist_ok=True)
         for line in lines:
             record.append(log, line)
             if add_event:
                 add_event(line)
-            if agent.steps % CHECKPOINT_EVERY == 0:
+            if agent.steps // CHECKPOINT_EVERY > saved // CHECKPOINT_EVERY:
                 agent.save(checkpoints)
+                saved = agent.steps
             if stopped:
                 finished = False
                 break
