@@ -350,7 +350,7 @@ def test_evaluation_draws_the_policy_beside_the_optimum(tmp_path, capsys):
     ("space", "sentence"),
     [
         (gym.spaces.Box(0, 3, (2,), np.int64), "that cannot be scaled; use Discrete"),
-        (gym.spaces.Box(np.zeros(2), np.array([1.0, 0.0])), "that cannot be scaled"),
+        (gym.spaces.Box(np.zeros(2, "f4"), np.array([1, 0], "f4")), "that cannot be scaled"),
     ],
 )
 def test_actions_that_cannot_be_scaled(space, sentence):
