@@ -44,9 +44,9 @@ def learned(env, steps, **options):
     return np.asarray(values), np.asarray(heads), np.asarray(slacks), trace
 
 
-@pytest.mark.parametrize("slack", ["closed", "network"])
-def test_bandit(slack):
-    values, heads, slacks, trace = learned(probes.bandit(), 4_000, slack=slack)
+@pytest.mark.parametrize(("slack", "units"), [("closed", "state"), ("network", "all")])
+def test_bandit(slack, units):
+    values, heads, slacks, trace = learned(probes.bandit(), 4_000, slack=slack, units=units)
     assert (heads.argmax(-1) == 1).all()
     # the behaviour explores with ε, so that V lies between 1 − ε/2 and 1
     np.testing.assert_allclose(values, 1.0, atol=0.12)

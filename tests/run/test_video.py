@@ -6,7 +6,7 @@ import gymnasium as gym
 import imageio_ffmpeg
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageSequence
 
 import scal
 from scal.cli import main
@@ -27,8 +27,9 @@ def run(tmp_path_factory):
 def frames(path):
     if path.suffix == ".mp4":
         return imageio_ffmpeg.count_frames_and_secs(path)[0]
-    with Image.open(path) as image:
-        return image.n_frames
+    with Image.open(path) as image:  # a frame like the one before only lengthens that one
+        seconds = sum(frame.info["duration"] for frame in ImageSequence.Iterator(image)) / 1000
+    return round(seconds * gym.make("CartPole-v1").metadata["render_fps"])
 
 
 @pytest.mark.parametrize("name", ["film.mp4", "film.GIF"])
