@@ -149,6 +149,23 @@ def show(report: dict[str, Any], console: Console) -> None:
         console.print(f"missed: {what}")
 
 
+def readme_table(report: dict[str, Any]) -> str:
+    """The learners for the README."""
+    lines = [
+        "| A / B | A, steps/s | B, steps/s | times as fast | by the clock |",
+        "|---|---|---|---|---|",
+    ]
+    for row in report["claims"]:
+        if row["what"].startswith("replay"):
+            continue
+        ours, rival = (report["contenders"][row[s]]["per_cpu_second"] for s in ("ours", "rival"))
+        lines.append(
+            f"| {row['what']} | {ours:,.0f} | {rival:,.0f} | {row['ratio']:.1f}× "
+            f"| {row['ratio_by_the_clock']:.1f}× |"
+        )
+    return "\n".join(lines)
+
+
 def main(
     out: Path = Path("benchmarks/results/learn.json"), repeats: int = 3, small: bool = False
 ) -> None:

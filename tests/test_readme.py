@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import learn
 from benchmarks.mdp import readme_table
 
 import scal
@@ -61,3 +62,8 @@ def test_demo_output_is_what_the_readme_shows(capsys):
 def test_figures_come_from_the_committed_results():
     report = json.loads((ROOT / "benchmarks" / "results" / "mdp.json").read_text())
     assert readme_table(report) in README
+
+
+def test_learners_in_the_readme_are_those_of_the_results():
+    report = json.loads((ROOT / "benchmarks/results/learn.json").read_text())
+    assert learn.readme_table(report) in README
