@@ -136,7 +136,8 @@ def update_on(
     stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
     learner = learner._replace(statistics=stats)
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
-    turns = [Networks._fields] if config.order == "jacobi" else [(n,) for n in Networks._fields]
+    moving = [n for n in Networks._fields if n != "slack" or not _closed(spaces, config)]
+    turns = [moving] if config.order == "jacobi" else [[name] for name in moving]
     moved = learner
     for names in turns:
         gradients, metrics = jax.grad(loss, has_aux=True)(moved.networks)
@@ -214,7 +215,7 @@ def _loss(
 
     x, log_pi = _multiplier(networks.multiplier, first, spaces, config)
     x_target, _ = _multiplier(learner.multiplier_target, first, spaces, config)
-    if config.slack == "closed" or (config.slack == "auto" and spaces.discrete):
+    if _closed(spaces, config):
         h = fixed(objective.closed_slack(config.mu, x_target, target / unit, V / unit))
     else:
         h = nets.slack(
@@ -280,13 +281,18 @@ def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array
     return V, V_next, other[0] if other else V, spreads[: len(V)]
 
 
+def _closed(spaces: Spaces, config: Config) -> bool:
+    """Whether the slack has its closed form, and no network."""
+    return config.slack == "closed" or (config.slack == "auto" and spaces.discrete)
+
+
 def _is_one(option: Any) -> bool:
     """Whether an option is the constant 1, not a number of a sweep."""
     return isinstance(option, int | float) and option == 1.0
 
 
 def _descend(
-    before: Learner, learner: Learner, names: tuple[str, ...], gradients: Networks, config: Config
+    before: Learner, learner: Learner, names: list[str], gradients: Networks, config: Config
 ) -> Learner:
     """Some of the networks, a step further: clip every layer, then Adam with its annealed rate."""
     progress = learner.statistics.steps / config.anneal_steps
