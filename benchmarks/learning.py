@@ -4,8 +4,9 @@
     python -m benchmarks.learning --run all        measure everything anew
     python -m benchmarks.learning --run Acrobot-v1 measure one environment anew
 
-Nothing is tuned to an environment: every run has the default options, and every seed counts. A score is the mean undiscounted return of 20 greedy episodes, of 100 where they are
-compiled and cheap, or, where the MDP is known, the exact loss of the greedy policy.
+Nothing is tuned to an environment: every run has the default options, and every seed counts. A
+score is the mean undiscounted return of 20 greedy episodes, of 100 where they are compiled and
+cheap, or, where the MDP is known, the exact loss of the greedy policy.
 """
 
 import json
