@@ -82,7 +82,7 @@ def plot_solution(path: str, problem: Problem, solution: Solution) -> None:
     _draw(
         path,
         f"{problem.name}, γ = {problem.mdp.gamma:g}: optimum within {proof.gap:.1e}, certified",
-        (problem.state, "value", problem.action),
+        (problem.state, "optimal value", f"optimal {problem.action}"),
         [("optimal", "#1f5fa8", solution.V, solution.policy)],
     )
 
@@ -123,7 +123,8 @@ def _draw(path: str, title: str, names: tuple[str, str, str], curves: list[Curve
         actions.plot(states, policy, ".", color=colour, markersize=4 * thick, label=name)
     values.set_ylabel(value)
     values.set_title(title, fontsize=11)
-    values.legend(frameon=False)
+    if len(curves) > 1:
+        values.legend(frameon=False)
     actions.set_ylabel(action)
     actions.set_xlabel(state)
     for axis in (actions.xaxis, actions.yaxis):

@@ -25,6 +25,7 @@ import jax.numpy as jnp
 from jax.tree_util import PyTreeDef, register_dataclass
 
 from scal.envs.functional import Spaces
+from scal.envs.levels import levels
 from scal.learn.config import Config
 
 Array = jax.Array
@@ -153,8 +154,8 @@ def heads(theta: Parameters, observation: Array, spaces: Spaces) -> tuple[Array,
     head = _affine(layers.policy, features)
     if spaces.ordered:
         count = spaces.action_size
-        above = jnp.tri(count).T  # of the level in the row, action in the column
-        head = head @ ((2.0 * above - 1.0) / math.sqrt(count))
+        reached = levels(jnp.arange(1, count + 1), 0, count, xp=jnp)  # by each action
+        head = head @ (reached.T / math.sqrt(count))
     return mass, head
 
 

@@ -93,6 +93,12 @@ def act(
     return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
 
 
+def greedy(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Array:
+    """The most likely actions, for evaluation."""
+    seen = perceive(learner.statistics, observation, config)
+    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces)[1], spaces)
+
+
 def observe(learner: Learner, row: Transition, next_start: Array, config: Config) -> Learner:
     """Line 4: store what happened; `next_start` holds the first observations of new episodes."""
     return learner._replace(
@@ -131,7 +137,7 @@ def update_on(
     batch = batch._replace(window=window, starts=see(batch.starts))
     target = multi_step_target(learner, batch, spaces, config)
     first = jax.tree.map(lambda field: field[:, 0], window)
-    V, _, _, _ = _values(learner.networks.value, batch, config)
+    V, _, _, _ = _values(learner.networks.value, batch, config)  # as in the loss: computed once
     x, _ = _multiplier(learner.multiplier_target, first, spaces, config)
     stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
     learner = learner._replace(statistics=stats)

@@ -328,10 +328,7 @@ def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
     return config
 
 
-@partial(jax.jit, static_argnames=("spaces", "config"))
-def _greedy(learner: Learner, observation: Any, spaces: Any, config: Config) -> Any:
-    seen = scal.perceive(learner.statistics, observation, config)
-    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces)[1], spaces)
+_greedy = jax.jit(scal.greedy, static_argnames=("spaces", "config"))
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 
 from scal.envs.functional import FunctionalEnv, State
-from scal.learn import networks as nets
 from scal.learn import policy, replay, scal
 from scal.learn.config import Config
 from scal.learn.replay import Transition
@@ -98,9 +97,8 @@ def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episode
 
         def step(carry: Any, key: Array) -> tuple[Any, None]:
             state, total, over = carry
-            observation = scal.perceive(learner.statistics, env.observe(state), config)
-            _, head = nets.heads(learner.networks.multiplier, observation, env.spaces)
-            action = policy.environment_action(policy.greedy(head, env.spaces), env.spaces)
+            action = scal.greedy(learner, env.observe(state), env.spaces, config)
+            action = policy.environment_action(action, env.spaces)
             state, reward, terminated = env.step(key, state, action)
             return (state, total + jnp.where(over, 0.0, reward), over | terminated), None
 
