@@ -1,42 +1,61 @@
 """The table of `make learn-check` says what its JSON holds."""
 
 import io
-import json
 
 import numpy as np
+import pytest
 from benchmarks import learning
 from rich.console import Console
 
+RESULTS = learning.load()
+ACROBOT, INVENTORY = (
+    next(task for task in learning.TASKS if task.env == env)
+    for env in ("Acrobot-v1", "scal/Inventory-v0")
+)
+
 
 def printed(results):
-    console = Console(file=io.StringIO(), width=140)
+    console = Console(file=io.StringIO(), width=160)
     console.print(learning.table(results))
     return console.file.getvalue()
 
 
-def test_committed_results_cover_what_they_claim():
-    results = json.loads(learning.RESULTS.read_text())
-    tasks = {task.env: task for task in learning.TASKS}
-    for env, found in results["environments"].items():
-        curves = np.array(found["curves"])
-        assert curves.shape == (tasks[env].seeds, tasks[env].steps // tasks[env].every)
-        assert found["steps"][-1] == tasks[env].steps
-        assert np.isfinite(curves).all()
-        assert env in printed(results)
+@pytest.mark.parametrize("task", learning.TASKS, ids=lambda task: task.name)
+def test_committed_results_cover_what_they_claim(task):
+    found = learning.curves(RESULTS, "default", task)
+    if len(found):
+        assert found.shape[1] == learning.EVALUATIONS
+        assert len(found) <= task.seeds
+        assert np.isfinite(found).all()
+        assert f"{task.steps:,}" in printed(RESULTS)
+
+
+def test_nothing_is_filed_under_an_unknown_name():
+    assert set(RESULTS) <= set(learning.VARIANTS)
+    names = {task.name for task in learning.TASKS}
+    assert all(set(filed) <= names for filed in RESULTS.values())
 
 
 def test_the_readme_shows_it():
     readme = (learning.RESULTS.parents[2] / "README.md").read_text()
-    assert learning.readme_table(json.loads(learning.RESULTS.read_text())) in readme
+    assert learning.readme_table(RESULTS) in readme
 
 
-def test_mean_and_worst_are_judged_and_losses_the_other_way_round():
-    def row(env, steps, scores):
-        facts = {"steps": [steps], "curves": [[score] for score in scores]}
-        return printed({"environments": {env: facts}})
+@pytest.mark.parametrize(
+    ("task", "scores", "words"),
+    [
+        (ACROBOT, [-80, -85], "met"),
+        (ACROBOT, [-70, -95], "missed"),
+        (INVENTORY, [0.001, 0.015], "met"),
+        (INVENTORY, [0.001, 0.04], "missed"),
+    ],
+)
+def test_mean_and_worst_are_judged_and_losses_the_other_way_round(task, scores, words):
+    found = np.repeat(np.array(scores)[:, None], 10, axis=1)
+    assert learning.verdict(task._replace(seeds=2), found) == words
+    assert learning.verdict(task, found) == f"{words}, 2 of 10 seeds"
 
-    assert "met" in row("Acrobot-v1", 50_000, [-80, -85])
-    assert "missed" in row("Acrobot-v1", 50_000, [-70, -95])
-    assert "met" in row("scal/Inventory-v0", 50_000, [0.001, 0.015])
-    assert "missed" in row("scal/Inventory-v0", 50_000, [0.001, 0.04])
-    assert "4.00%" in row("scal/Inventory-v0", 50_000, [0.001, 0.04])
+
+def test_a_fall_from_the_peak_is_noticed():
+    found = np.array([[-200.0, -60.0, -80.0, -80.0, -80.0]])
+    assert "below its peak" in learning.verdict(ACROBOT, found)

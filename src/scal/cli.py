@@ -272,11 +272,26 @@ def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorb
     return 0
 
 
-def parse(arguments: list[str]) -> Solve | Train | Resume | Eval | Doctor:
-    """The command that the arguments spell; `--preset` decides the defaults of all options."""
+Command = Solve | Train | Resume | Eval | Doctor
+
+
+def parse(arguments: list[str]) -> Command:
+    """The command that the arguments spell.
+
+    `--preset` and the environment's kind of actions decide the defaults of all options.
+    """
+    from scal.run.spaces import has_continuous_actions
+
     words = [word for text in arguments for word in text.split("=", 1)]
     following = dict(pairwise(words))
-    config = PRESETS.get(following.get("--preset", "default"), DEFAULT)
+    preset = PRESETS.get(following.get("--preset", "default"), PRESETS["default"])
+    command = _parse(arguments, preset.discrete)
+    if isinstance(command, Train) and has_continuous_actions(command.env):
+        return _parse(arguments, preset.continuous)
+    return command
+
+
+def _parse(arguments: list[str], config: Config) -> Command:
     train = Train(env=tyro.MISSING, config=config)
     command = (
         Annotated[Solve, tyro.conf.subcommand("solve")]

@@ -35,8 +35,8 @@ def test_autodiff_equals_the_paper(kind):
         return nets.slack(psi, s, action, spaces.discrete, 0.5)
 
     def x(theta):
-        mass, head = nets.heads(theta, s, spaces)
-        log_pi = policy.log_prob(head, action, spaces, PAPER)
+        mass, head = nets.heads(theta, s, spaces, PAPER)
+        log_pi = policy.log_prob(head, action, spaces)
         return policy.multiplier(mass, log_pi, 0.0, action, spaces, PAPER)
 
     def z(n):
@@ -63,16 +63,15 @@ def test_density_integrates_to_the_mass(kind):
     """x/x₁ is a probability over actions: Σ_a π = 1, ∫ π(a) da = 1 on [−1, 1]²."""
     spaces = SPACES[kind]
     networks = nets.init_networks(jax.random.key(0), spaces, PAPER)
-    mass, head = nets.heads(networks.multiplier, jnp.array([0.3, -1.0, 2.0]), spaces)
+    mass, head = nets.heads(networks.multiplier, jnp.array([0.3, -1.0, 2.0]), spaces, PAPER)
     if spaces.discrete:
         actions, weight = jnp.arange(4), 1.0
     else:
         axis = np.linspace(-1, 1, 1202)[1:-1]
         grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
         actions, weight = jnp.arctanh(jnp.asarray(grid)), (axis[1] - axis[0]) ** 2
-    log_pi = policy.log_prob(
-        jnp.broadcast_to(head, (len(actions), len(head))), actions, spaces, PAPER
-    )
+    many = jax.tree.map(lambda part: jnp.broadcast_to(part, (len(actions), len(part))), head)
+    log_pi = policy.log_prob(many, actions, spaces)
     x = policy.multiplier(mass, log_pi, jnp.zeros(len(actions)), actions, spaces, PAPER)
     assert float(x.sum() * weight) == pytest.approx(float(mass), rel=2e-3)
 

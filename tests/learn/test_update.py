@@ -151,7 +151,7 @@ CHANGES = {
     "anneal_steps": 100, "clip": 1e-3, "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9,
     "width": 16, "depth": 1,
 }  # fmt: skip
-ELSEWHERE = {"sigma", "warmup"}  # for continuous actions, and in the loops
+ELSEWHERE = {"sigma", "learn_sigma", "warmup"}  # for continuous actions, and in the loops
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +189,7 @@ def test_gauss_seidel_moves_one_network_at_a_time():
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_stay_finite(preset):
-    config = PRESETS[preset]
+    config = PRESETS[preset].discrete
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config)
     for _ in range(3):
         learner, metrics = scal.update(learner, SPACES, config)

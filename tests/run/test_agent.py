@@ -373,6 +373,8 @@ def test_options_that_do_not_go_together(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run")]
     assert main(["train", "CartPole-v1", "--seeds", "2", "--environments", "2", *out]) == 2
     assert "--seeds and --environments do not go together" in capsys.readouterr().err
-    assert parse(["train", "CartPole-v1", "--preset=paper"]).config == PRESETS["paper"]
+    assert parse(["train", "CartPole-v1", "--preset=paper"]).config == PRESETS["paper"].discrete
+    assert parse(["train", "Pendulum-v1"]).config == PRESETS["default"].continuous
+    assert parse(["train", "Pendulum-v1", "--gamma", "0.99"]).config.gamma == 0.99
     assert main(["train", "CartPole-v1", "--steps", "-5", "--quiet", *out]) == 2
     assert "steps is -5" in capsys.readouterr().err

@@ -1,12 +1,13 @@
 """The options of SCAL: one frozen dataclass, two presets.
 
-`DEFAULT` is the form that learns best, `PAPER` the paper's own; docs/deviations.md says what each
-difference buys. An option exists because the two differ in it, or because a problem needs it.
+The preset `default` is the form that learns best, `paper` the paper's own; docs/deviations.md says
+what each difference buys. An option exists because the two differ in it, or because a problem needs
+it. Nothing depends on the environment but for the few numbers that depend on the kind of actions.
 """
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,8 @@ class Config:
     units: Literal["state", "all", "raw"] = "state"
     """What TD errors are divided by before they enter z: their root mean square under the policy,
     in that state or in all states, or nothing."""
-    slack: Literal["auto", "closed", "network"] = "auto"
-    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network; auto: closed for
-    discrete actions, a network for continuous ones."""
+    slack: Literal["closed", "network"] = "closed"
+    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network."""
     multiplier: Literal["ratio", "density"] = "ratio"
     """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
     theta_step: Literal["regression", "penalty"] = "regression"
@@ -51,10 +51,11 @@ class Config:
     """Adam's rate for V."""
     lr_slack: float = 1e-3
     """Adam's rate for h."""
-    lr_multiplier: float = 6e-4
+    lr_multiplier: float = 1e-3
     """Adam's rate for x."""
-    anneal_steps: int = 100_000
-    """Interactions over which the rates fall linearly to a tenth."""
+    anneal_steps: int | None = None
+    """Interactions over which the rates fall linearly to a tenth; None: those of the first call of
+    `learn`."""
     clip: float = 10.0
     """Largest norm of a layer's gradient."""
     targets: Literal["polyak", "copy"] = "polyak"
@@ -75,6 +76,8 @@ class Config:
     """Share of uniform actions in the behaviour, for discrete actions."""
     sigma: float = 0.7
     """Standard deviation of the policy before the tanh, for continuous actions."""
+    learn_sigma: bool = True
+    """Whether that is only where σ starts, and each dimension learns its own."""
     width: int = 64
     """Units of a hidden layer."""
     depth: int = 2
@@ -113,7 +116,7 @@ _AT_LEAST_ONE = {
 }  # fmt: skip
 _CHOICES = {
     "units": ("state", "all", "raw"),
-    "slack": ("auto", "closed", "network"),
+    "slack": ("closed", "network"),
     "normalize_observations": ("auto", "yes", "no"),
     "multiplier": ("ratio", "density"),
     "theta_step": ("regression", "penalty"),
@@ -137,7 +140,16 @@ def _check(name: str, value: Any) -> None:
             raise ValueError(f"{name} is {value!r}; use at least {low:g}{upper}")
 
 
+class Preset(NamedTuple):
+    """Options for each kind of actions."""
+
+    discrete: Config
+    continuous: Config
+
+
 DEFAULT = Config()
+
+CONTINUOUS = dataclasses.replace(DEFAULT, gamma=0.995, lr_multiplier=3e-4)
 
 PAPER = Config(
     gamma=0.98,
@@ -161,6 +173,7 @@ PAPER = Config(
     period_multiplier=384,
     sampling="proportional",
     replay_size=50_000,
+    learn_sigma=False,
 )
 
-PRESETS = {"default": DEFAULT, "paper": PAPER}
+PRESETS = {"default": Preset(DEFAULT, CONTINUOUS), "paper": Preset(PAPER, PAPER)}

@@ -4,7 +4,8 @@
     h(s, a)   discrete:   C · softplus(y_a(s) − 2), one output per action
               continuous: C · (1 − exp(−‖a − c(s)‖²)), zero at the centre c(s)
     x(s, ·)   a trunk with two heads: the mass x₁(s) > 0, and the policy x₂(s),
-              logits of a softmax or the mean of a Gaussian before the tanh
+              logits of a softmax or the mean of a Gaussian before the tanh, whose deviations,
+              one per dimension and the same in all states, are parameters too
 
 Where actions are ordered, like amounts, a logit is a sum over the levels below and above its
 action, so that what is learned of one amount holds for its neighbours too.
@@ -30,6 +31,9 @@ from scal.learn.config import Config
 
 Array = jax.Array
 
+SIGMA_BOUNDS = (0.05, 1.35)
+"""σ is learned between these."""
+
 
 class Layer(NamedTuple):
     """An affine map."""
@@ -52,6 +56,15 @@ class Multiplier(NamedTuple):
     trunk: list[Layer]
     mass: Layer
     policy: Layer
+    log_sigma: Array
+    """Of continuous actions, relative to the option `sigma`."""
+
+
+class Gaussian(NamedTuple):
+    """x₂ of continuous actions."""
+
+    mean: Array
+    sigma: Array
 
 
 @dataclass(frozen=True)
@@ -81,8 +94,8 @@ class Parameters:
         """The layers, differentiable."""
         return _cut(self.layout, self.vector)
 
-    def map_layers(self, change: Callable[[Layer], Layer]) -> "Parameters":
-        """Every layer changed."""
+    def map_layers(self, change: Callable[[Any], Any]) -> "Parameters":
+        """Every layer changed, and every array that is in none."""
         layers = jax.tree.map(change, self.layers, is_leaf=lambda node: isinstance(node, Layer))
         return Parameters.of(layers)
 
@@ -116,6 +129,7 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
                 trunk=_layers(keys[2], hidden),
                 mass=_layer(keys[3], hidden[-1], 1, 0.0),
                 policy=_layer(keys[4], hidden[-1], spaces.action_size, 0.01),
+                log_sigma=jnp.zeros(0 if spaces.discrete else spaces.action_size),
             )
         ),
     )
@@ -145,13 +159,20 @@ def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C:
     return C * (1.0 - jnp.exp(-jnp.sum((jnp.tanh(action) - output) ** 2, axis=-1)))
 
 
-def heads(theta: Parameters, observation: Array, spaces: Spaces) -> tuple[Array, Array]:
-    """x₁(s) and x₂(s)."""
+def heads(
+    theta: Parameters, observation: Array, spaces: Spaces, config: Config
+) -> tuple[Array, Any]:
+    """x₁(s) and x₂(s): logits, or a `Gaussian`."""
     layers: Multiplier = theta.layers
     features = jnp.tanh(_mlp(layers.trunk, observation))
     one = jnp.log(jnp.expm1(1.0))
     mass = jax.nn.softplus(_affine(layers.mass, features)[..., 0] + one)
     head = _affine(layers.policy, features)
+    if not spaces.discrete:
+        sigma = jnp.full(spaces.action_size, config.sigma)
+        if config.learn_sigma:
+            sigma = jnp.clip(sigma * jnp.exp(layers.log_sigma), *SIGMA_BOUNDS)
+        return mass, Gaussian(head, sigma)
     if spaces.ordered:
         count = spaces.action_size
         reached = levels(jnp.arange(1, count + 1), 0, count, xp=jnp)  # by each action

@@ -7,7 +7,7 @@ A continuous action is carried as u: its density needs no inverse of tanh, and i
 the Jacobian of tanh cancels.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     log_prob: Array
 
 
-def behave(key: Array, head: Array, spaces: Spaces, config: Config) -> Choice:
+def behave(key: Array, head: Any, spaces: Spaces, config: Config) -> Choice:
     """Sample the behaviour policy."""
     if spaces.discrete:
         log_pi = jax.nn.log_softmax(head)
@@ -42,22 +42,22 @@ def behave(key: Array, head: Array, spaces: Spaces, config: Config) -> Choice:
         )
         action = jax.random.categorical(key, mixed).astype(jnp.int32)
         return Choice(action, jnp.take_along_axis(mixed, action[..., None], axis=-1)[..., 0])
-    u = head + config.sigma * jax.random.normal(key, head.shape)
-    return Choice(u, log_prob(head, u, spaces, config))
+    u = head.mean + head.sigma * jax.random.normal(key, head.mean.shape)
+    return Choice(u, log_prob(head, u, spaces))
 
 
-def greedy(head: Array, spaces: Spaces) -> Array:
+def greedy(head: Any, spaces: Spaces) -> Array:
     """The most likely action."""
-    return jnp.argmax(head, axis=-1).astype(jnp.int32) if spaces.discrete else head
+    return jnp.argmax(head, axis=-1).astype(jnp.int32) if spaces.discrete else head.mean
 
 
-def log_prob(head: Array, action: Array, spaces: Spaces, config: Config) -> Array:
+def log_prob(head: Any, action: Array, spaces: Spaces) -> Array:
     """log π(a|s), of u for continuous actions."""
     if spaces.discrete:
         log_pi = jax.nn.log_softmax(head)
         return jnp.take_along_axis(log_pi, action[..., None], axis=-1)[..., 0]
-    deviation = (action - head) / config.sigma
-    constant = jnp.log(config.sigma) + 0.5 * jnp.log(2.0 * jnp.pi)
+    deviation = (action - head.mean) / head.sigma
+    constant = jnp.log(head.sigma) + 0.5 * jnp.log(2.0 * jnp.pi)
     return -jnp.sum(0.5 * deviation**2 + constant, axis=-1)
 
 

@@ -21,7 +21,7 @@ from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import policy, replay, statistics
 from scal.learn.config import Config
-from scal.learn.networks import Layer, Networks, Parameters
+from scal.learn.networks import Networks, Parameters
 from scal.learn.replay import Batch, Replay, Transition
 from scal.learn.statistics import Statistics
 
@@ -89,14 +89,14 @@ def act(
     """Line 4: actions of the behaviour policy for N observations."""
     key, act_key = jax.random.split(learner.key)
     seen = perceive(learner.statistics, observation, config)
-    _, head = nets.heads(learner.networks.multiplier, seen, spaces)
+    _, head = nets.heads(learner.networks.multiplier, seen, spaces, config)
     return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
 
 
 def greedy(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Array:
     """The most likely actions, for evaluation."""
     seen = perceive(learner.statistics, observation, config)
-    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces)[1], spaces)
+    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces, config)[1], spaces)
 
 
 def observe(learner: Learner, row: Transition, next_start: Array, config: Config) -> Learner:
@@ -142,7 +142,7 @@ def update_on(
     stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
     learner = learner._replace(statistics=stats)
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
-    moving = [n for n in Networks._fields if n != "slack" or not _closed(spaces, config)]
+    moving = [n for n in Networks._fields if n != "slack" or config.slack == "network"]
     turns = [moving] if config.order == "jacobi" else [[name] for name in moving]
     moved = learner
     for names in turns:
@@ -178,8 +178,8 @@ def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Co
     weight = batch.valid[:, 1:].astype(jnp.float32) * config.gamma
     if config.cuts and config.n_steps > 1:
         later = jax.tree.map(lambda field: field[:, 1:], window)
-        _, head = nets.heads(learner.networks.multiplier, later.observation, spaces)
-        log_pi = policy.log_prob(head, later.action, spaces, config)
+        _, head = nets.heads(learner.networks.multiplier, later.observation, spaces, config)
+        log_pi = policy.log_prob(head, later.action, spaces)
         weight *= jnp.exp(jnp.minimum(log_pi - later.log_prob, 0.0))
     weight = jnp.cumprod(weight, axis=1)
     correction = weight * (one_step[:, 1:] - after[:, :-1])
@@ -221,7 +221,7 @@ def _loss(
 
     x, log_pi = _multiplier(networks.multiplier, first, spaces, config)
     x_target, _ = _multiplier(learner.multiplier_target, first, spaces, config)
-    if _closed(spaces, config):
+    if config.slack == "closed":
         h = fixed(objective.closed_slack(config.mu, x_target, target / unit, V / unit))
     else:
         h = nets.slack(
@@ -267,8 +267,8 @@ def _multiplier(
     theta: Parameters, rows: Transition, spaces: Spaces, config: Config
 ) -> tuple[Array, Array]:
     """x(s, a) and log π(a|s) of some transitions."""
-    mass, head = nets.heads(theta, rows.observation, spaces)
-    log_pi = policy.log_prob(head, rows.action, spaces, config)
+    mass, head = nets.heads(theta, rows.observation, spaces, config)
+    log_pi = policy.log_prob(head, rows.action, spaces)
     return policy.multiplier(mass, log_pi, rows.log_prob, rows.action, spaces, config), log_pi
 
 
@@ -287,11 +287,6 @@ def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array
     return V, V_next, other[0] if other else V, spreads[: len(V)]
 
 
-def _closed(spaces: Spaces, config: Config) -> bool:
-    """Whether the slack has its closed form, and no network."""
-    return config.slack == "closed" or (config.slack == "auto" and spaces.discrete)
-
-
 def _is_one(option: Any) -> bool:
     """Whether an option is the constant 1, not a number of a sweep."""
     return isinstance(option, int | float) and option == 1.0
@@ -301,8 +296,9 @@ def _descend(
     before: Learner, learner: Learner, names: list[str], gradients: Networks, config: Config
 ) -> Learner:
     """Some of the networks, a step further: clip every layer, then Adam with its annealed rate."""
-    progress = learner.statistics.steps / config.anneal_steps
-    annealed = jnp.maximum(1.0 - 0.9 * progress, 0.1)
+    annealed = jnp.ones(())
+    if config.anneal_steps is not None:
+        annealed = jnp.maximum(1.0 - 0.9 * learner.statistics.steps / config.anneal_steps, 0.1)
     rates = (config.lr_value, config.lr_slack, config.lr_multiplier)
     clipped = Networks(*(part.map_layers(partial(_clip, config.clip)) for part in gradients))
     steps, moments = ADAM.update(clipped, before.moments)
@@ -322,11 +318,11 @@ def _descend(
     )
 
 
-def _clip(limit: float, layer: Layer) -> Layer:
+def _clip(limit: float, layer: Any) -> Any:
     """The layer's gradient, scaled down to a norm of `limit` if it is larger."""
-    norm = jnp.sqrt(jnp.vdot(layer.weight, layer.weight) + jnp.vdot(layer.bias, layer.bias))
+    norm = jnp.sqrt(sum(jnp.vdot(part, part) for part in jax.tree.leaves(layer)))
     factor = jnp.minimum(1.0, limit / (norm + 1e-12))
-    return Layer(factor * layer.weight, factor * layer.bias)
+    return jax.tree.map(lambda part: factor * part, layer)
 
 
 def _move_targets(learner: Learner, config: Config) -> Learner:

@@ -71,7 +71,7 @@ class SCAL:
         self.name = self.env_id or str(self.env)
         self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
-        self.config = configure(preset, options, unbounded(self.env))
+        self.config = configure(preset, options, self.spaces.discrete, unbounded(self.env))
         self.episodes = [
             Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
         ]
@@ -111,6 +111,7 @@ class SCAL:
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
         check_budget(steps, every)
+        self.config = annealed(self.config, steps)
         carry = self._begun()
         advance = partial(loop.advance, spaces=self.spaces, config=self.config)
         last = self.steps + steps
@@ -306,7 +307,7 @@ def check_finite(numbers: Any, step: int) -> None:
         )
 
 
-def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
+def configure(preset: str, options: dict[str, Any], discrete: bool, normalize: bool) -> Config:
     """A preset with some options changed, and `auto` decided by the environment."""
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
@@ -314,7 +315,8 @@ def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    config = dataclasses.replace(PRESETS[preset], **options)
+    of_kind = PRESETS[preset].discrete if discrete else PRESETS[preset].continuous
+    config = dataclasses.replace(of_kind, **options)
     if config.theta_step == "penalty" and config.kappa < SMALL_KAPPA:
         share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
         warnings.warn(
@@ -328,11 +330,17 @@ def configure(preset: str, options: dict[str, Any], normalize: bool) -> Config:
     return config
 
 
+def annealed(config: Config, steps: int) -> Config:
+    """The options of a run of so many steps: its rates fall over all of it, unless they say how."""
+    decided = config.anneal_steps or steps or None
+    return dataclasses.replace(config, anneal_steps=decided)
+
+
 _greedy = jax.jit(scal.greedy, static_argnames=("spaces", "config"))
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
 def _sampled(learner: Learner, observation: Any, key: Any, spaces: Any, config: Config) -> Any:
     seen = scal.perceive(learner.statistics, observation, config)
-    _, head = nets.heads(learner.networks.multiplier, seen, spaces)
+    _, head = nets.heads(learner.networks.multiplier, seen, spaces, config)
     return policy.behave(key, head, spaces, config).action

@@ -26,6 +26,7 @@ from scal.run.agent import (
     LARGEST_SEED,
     SCAL,
     Record,
+    annealed,
     check_budget,
     check_finite,
     configure,
@@ -60,7 +61,7 @@ class Seeds:
             raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
         self.env, self.env_id = copy, copy.name
         self.seeds, self.seed, self.preset = seeds, seed, preset
-        self.config = configure(preset, options, unbounded(make(env)))
+        self.config = configure(preset, options, copy.spaces.discrete, unbounded(make(env)))
         self.steps = 0
         self.runs: Run = compiled.start(self._numbers(), {}, self.env, self.config)
 
@@ -70,6 +71,7 @@ class Seeds:
         All stretches have one length, so that one program learns and one fills the buffer.
         """
         check_budget(steps, every)
+        self.config = annealed(self.config, steps)
         stretch = math.gcd(steps, every, self.steps, self.config.warmup)
         traces: list[Trace] = []
         for _ in range(steps // stretch):

@@ -147,6 +147,14 @@ def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
         raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
 
 
+def has_continuous_actions(env: str) -> bool:
+    """Whether an environment can be made and has actions in a box."""
+    try:
+        return isinstance(make(env).action_space, gym.spaces.Box)
+    except ValueError:
+        return False
+
+
 @contextmanager
 def _without_settotalmass() -> Iterator[None]:
     """MuJoCo without its warning that Gymnasium's HalfCheetah uses a deprecated attribute.
