@@ -13,6 +13,7 @@ cheap, or, where the MDP is known, the exact loss of the greedy policy.
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -27,6 +28,7 @@ from rich.table import Table
 from benchmarks.provenance import provenance
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
+INTERRUPTED = Path("out/learning")
 FIRST_SEED = 5_000
 EPISODES, COMPILED_EPISODES = 20, 100
 EVALUATIONS = 10
@@ -96,12 +98,22 @@ def learn_compiled(task: Task, variant: str) -> dict[int, Curve]:
 
 
 def learn_seed(task: Task, variant: str, seed: int) -> dict[int, Curve]:
-    """One seed in its Gymnasium environment."""
+    """One seed in its Gymnasium environment; one that was interrupted goes on."""
     import scal
 
-    agent = scal.SCAL(task.env, seed, **VARIANTS[variant])
-    lines = agent.iterate(task.steps, task.steps // EVALUATIONS)
-    return {seed: [float(agent.evaluate(EPISODES).mean()) for _ in lines]}
+    folder = _folder(task, variant) / str(seed)
+    so_far, every = folder / "curve.json", task.steps // EVALUATIONS
+    try:
+        agent = scal.SCAL.load(folder)
+        curve = json.loads(so_far.read_text())[: agent.steps // every]
+    except (OSError, ValueError):
+        agent, curve = scal.SCAL(task.env, seed, **VARIANTS[variant]), []
+    for _ in agent.iterate(task.steps - agent.steps, every):
+        curve.append(float(agent.evaluate(EPISODES).mean()))
+        folder.mkdir(parents=True, exist_ok=True)
+        so_far.write_text(json.dumps(curve))
+        agent.save(folder)
+    return {seed: curve}
 
 
 def measure(
@@ -115,6 +127,8 @@ def measure(
         for task in tasks:
             known = filed.get(task.name, {}).get("seeds", {}) if missing else {}
             filed[task.name] = {"seeds": known}
+            if not missing:
+                shutil.rmtree(_folder(task, variant), ignore_errors=True)
             if task.compiled and not known:
                 jobs[pool.submit(learn_compiled, task, variant)] = task
             elif not task.compiled:
@@ -192,6 +206,10 @@ def verdict(task: Task, found: np.ndarray) -> str:
     words += [f"{len(found)} of {task.seeds} seeds"] if len(found) < task.seeds else []
     words += ["below its peak"] if fallen else []
     return ", ".join(words)
+
+
+def _folder(task: Task, variant: str) -> Path:
+    return INTERRUPTED / variant / task.name.replace(" ", "-")
 
 
 def _worst(task: Task, found: np.ndarray) -> float:

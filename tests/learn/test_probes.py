@@ -16,14 +16,19 @@ from tests.learn import probes
 SEEDS = 4
 
 
-def learned(env, steps, **options):
-    """Values and greedy actions (seeds, states) after so many steps."""
+def trained(env, steps, **options):
+    """Runs after so many steps, what they looked like, and their options."""
     config = dataclasses.replace(
         DEFAULT, gamma=probes.GAMMA, warmup=200, replay_size=2_000, sigma=0.3, width=32, **options
     )
     runs = compiled.start(jnp.arange(SEEDS), {}, env, config)
     runs, _ = compiled.advance(runs, {}, env, config, config.warmup, learning=False)
-    runs, trace = compiled.advance(runs, {}, env, config, steps)
+    return *compiled.advance(runs, {}, env, config, steps), config
+
+
+def learned(env, steps, **options):
+    """Values and greedy actions (seeds, states) after so many steps."""
+    runs, trace, config = trained(env, steps, **options)
     states = jnp.eye(env.spaces.observation_size)
 
     def read(learner):
@@ -77,6 +82,18 @@ def test_continuous_target():
     np.testing.assert_allclose(np.tanh(actions[..., 0]), 0.5, atol=0.15)
     # noise σ = .3 before the tanh costs at first about (.75 · .3)²
     np.testing.assert_allclose(values, 0.95, atol=0.1)
+
+
+@pytest.mark.parametrize("learn_sigma", [True, False])
+def test_sigma_shrinks_where_noise_costs(learn_sigma):
+    env = probes.target()
+    runs, _, config = trained(env, 2_000, learn_sigma=learn_sigma)
+
+    def sigma(learner):
+        return nets.heads(learner.networks.multiplier, jnp.zeros(1), env.spaces, config)[1].sigma
+
+    found = np.asarray(jax.vmap(sigma)(runs.learner))
+    assert (found < 0.2).all() if learn_sigma else (found == np.float32(0.3)).all()
 
 
 def test_two_continuous_targets():

@@ -369,6 +369,15 @@ def test_a_function_must_make_environments_anew():
         scal.SCAL(lambda: env, environments=2)
 
 
+def test_rates_fall_over_the_first_call_of_learn():
+    agent = scal.SCAL("CartPole-v1", **FAST)
+    assert agent.learn(0).config.anneal_steps is None
+    assert agent.learn(150).config.anneal_steps == 150
+    assert agent.learn(50).config.anneal_steps == 150
+    given = scal.SCAL("CartPole-v1", **FAST, anneal_steps=500)
+    assert given.learn(50).config.anneal_steps == 500
+
+
 def test_options_that_do_not_go_together(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run")]
     assert main(["train", "CartPole-v1", "--seeds", "2", "--environments", "2", *out]) == 2

@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-FORMAT = "scal-checkpoint-2"
+FORMAT = "scal-checkpoint-3"
 KEPT = 2
 
 
