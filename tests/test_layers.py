@@ -6,7 +6,18 @@ from pathlib import Path
 import scal
 
 ROOT = Path(scal.__file__).parent
-LAYERS = ["objective", "mdp", "envs", "learn", "run", "problems", "present", "doctor", "cli"]
+LAYERS = [
+    "objective",
+    "mdp",
+    "envs",
+    "learn",
+    "run",
+    "bench",
+    "problems",
+    "present",
+    "doctor",
+    "cli",
+]
 FOUNDATION = {"mdp": {"numpy", "scipy", "highspy"}, "objective": set()}
 
 

@@ -165,7 +165,7 @@ class SCAL:
         env, _ = adapt(made)
         returns = np.zeros(episodes)
         for number in range(episodes):
-            seed, noise = self._evaluation_seeds(number)
+            seed, noise = evaluation_seeds(self.seed, number)
             observation, _ = env.reset(seed=seed)
             key, over = jax.random.key(noise), False
             while not over:
@@ -190,7 +190,7 @@ class SCAL:
             action = _greedy(self.learner, observation, self.spaces, self.config)
             return self._environment_action(np.asarray(action))
 
-        film(Path(path), env, act, self._evaluation_seeds(0)[0])
+        film(Path(path), env, act, evaluation_seeds(self.seed, 0)[0])
         return Path(path)
 
     def certificate(self, gamma: float | None = None) -> Certificate:
@@ -254,11 +254,6 @@ class SCAL:
         """sha256 of the networks."""
         return checkpoint.digest(self.learner.networks)
 
-    def _evaluation_seeds(self, number: int) -> tuple[int, int]:
-        """Of the environment and of the policy, in an episode that training never sees."""
-        seed, noise = np.random.SeedSequence([self.seed, number, EVALUATION, 1]).generate_state(2)
-        return int(seed), int(noise)
-
     def _next_episode(self, episode: Episode) -> NDArray[np.float32]:
         self.finished.append(episode.total)
         episode.number += 1
@@ -288,6 +283,12 @@ class SCAL:
         self.finished = []
         line = {"step": self.steps, "return": returned} | metrics._asdict()
         return line, carry._replace(totals=loop.no_totals())
+
+
+def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:
+    """Of the environment and of the policy, in an episode that training never sees."""
+    words = np.random.SeedSequence([seed, number, EVALUATION, 1]).generate_state(2)
+    return int(words[0]), int(words[1])
 
 
 def check_budget(steps: int, every: int) -> None:

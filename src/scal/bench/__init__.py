@@ -1,0 +1,1 @@
+"""Grids of experiments: who learns what, how well, and how surely."""

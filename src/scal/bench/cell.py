@@ -1,0 +1,68 @@
+"""One cell of a grid: who learns what, for how long, and how it is judged on the way."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scal.run.exact import compare
+
+Score = dict[str, list[Any]]
+"""Per seed: the mean return of greedy episodes, and the exact relative gap or None."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Who learns what, and for how long."""
+
+    algorithm: str
+    env: str
+    steps: int
+    seed: int = 0
+    seeds: int = 1
+    """So many from `seed` on, in one compiled program; for SCAL and environments in JAX."""
+    settings: str = "default"
+    """For SCAL a preset, for a rival its library's defaults or RL-Zoo's values."""
+    options: tuple[tuple[str, Any], ...] = ()
+    """What differs from these settings."""
+    evaluations: int = 20
+    """Evenly spaced; they divide the steps."""
+    episodes: int = 10
+
+    def __post_init__(self) -> None:
+        if self.steps % self.evaluations:
+            raise ValueError(
+                f"steps is {self.steps}, which {self.evaluations} evaluations do not divide"
+            )
+
+    @property
+    def name(self) -> str:
+        """Its file: readable, and different for different cells."""
+        text = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        last = f"-{self.seed + self.seeds - 1}" if self.seeds > 1 else ""
+        words = [self.algorithm, self.env.replace("/", "-"), f"{self.steps}", f"s{self.seed}{last}"]
+        return "_".join([*words, hashlib.sha256(text.encode()).hexdigest()[:8]])
+
+    @property
+    def marks(self) -> list[int]:
+        """Steps at which it is evaluated."""
+        every = self.steps // self.evaluations
+        return list(range(every, self.steps + 1, every))
+
+    @classmethod
+    def read(cls, facts: dict[str, Any]) -> "Cell":
+        """From JSON."""
+        options = tuple((name, value) for name, value in facts.get("options", ()))
+        return cls(**{**facts, "options": options})
+
+
+def score(returns: np.ndarray, policies: list[Any]) -> Score:
+    """What an evaluation says, from returns (seeds, episodes) and the policies of all seeds."""
+    found = [compare(policy) for policy in policies]
+    return {
+        "returns": returns.mean(axis=1).tolist(),
+        "gaps": [one.relative_gap if one else None for one in found],
+    }

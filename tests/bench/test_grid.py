@@ -1,0 +1,90 @@
+"""Every cell of a grid gets its result, the same one whatever happens on the way."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+
+import pytest
+
+from scal.bench.cell import Cell
+from scal.bench.grid import Grid
+
+TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
+CELLS = [
+    Cell("scal", "CartPole-v1", 1_200, seed=3, seeds=2, options=TINY, evaluations=6, episodes=2),
+    Cell("scal", "Pendulum-v1", 600, seed=1, options=TINY, evaluations=3, episodes=1),
+]
+DRIVER = """
+import json, sys
+from pathlib import Path
+from scal.bench.cell import Cell
+from scal.bench.grid import Grid
+cells = [Cell.read(facts) for facts in json.loads(sys.argv[2])]
+for event in Grid(Path(sys.argv[1]), cells).run(workers=2):
+    print(event.state, event.cell.name, flush=True)
+"""
+
+
+def start(folder):
+    cells = json.dumps([asdict(cell) for cell in CELLS])
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), cells])
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in (folder / "cells").glob("*.json")}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    assert start(folder).wait(300) == 0
+    return files(folder)
+
+
+def test_results_have_all_seeds_and_marks(undisturbed):
+    assert sorted(undisturbed) == sorted(f"{cell.name}.json" for cell in CELLS)
+    for cell in CELLS:
+        result = json.loads(undisturbed[f"{cell.name}.json"])
+        assert Cell.read(result["cell"]) == cell
+        assert result["steps"] == cell.marks
+        assert [len(curve) for curve in result["returns"]] == [cell.evaluations] * cell.seeds
+        assert result["gaps"] == [[None] * cell.evaluations] * cell.seeds
+
+
+def test_killed_five_times_it_gives_the_same(undisturbed, tmp_path):
+    chance = random.Random(0)
+    for _ in range(5):
+        process = start(tmp_path)
+        time.sleep(chance.uniform(1.0, 12.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert start(tmp_path).wait(300) == 0
+    assert files(tmp_path) == undisturbed
+    assert not list((tmp_path / "work").glob("*/"))
+
+
+def test_what_is_there_is_not_run_again(tmp_path):
+    grid = Grid(tmp_path, CELLS)
+    for cell in CELLS:
+        grid.result(cell).parent.mkdir(exist_ok=True)
+        grid.result(cell).write_text("{}")
+    assert grid.missing() == []
+    assert list(grid.run()) == []
+
+
+def test_a_failing_cell_is_listed_with_its_reason(tmp_path):
+    impossible = Cell("scal", "NoSuchThing-v0", 100, evaluations=1)
+    events = list(Grid(tmp_path, [impossible]).run())
+    assert [event.state for event in events] == ["running"] * 3 + ["failed"]
+    assert "environment 'NoSuchThing-v0' cannot be made" in events[-1].reason
+
+
+def test_cells_that_differ_have_different_names():
+    first = CELLS[0]
+    assert first.name != Cell.read({**asdict(first), "options": ()}).name
+    with pytest.raises(ValueError, match="7 evaluations do not divide"):
+        Cell("scal", "CartPole-v1", 100, evaluations=7)
