@@ -96,6 +96,45 @@ class Solve:
 
 
 @dataclass(frozen=True)
+class Bench:
+    """Run experiments of the paper, against Stable-Baselines3's rivals; run again, it goes on."""
+
+    suite: tyro.conf.Positional[str]
+    """inventory, discrete, continuous, multistep, paper (all of these) or smoke."""
+    out: Path | None = None
+    """Folder of the results; bench/SUITE if left out."""
+    seeds: int | None = None
+    """Seeds per algorithm and environment."""
+    workers: int = 1
+    """Cells at a time, each in a process with one thread."""
+    dry_run: bool = False
+    """Only say what would be run."""
+
+    def run(self) -> int:
+        """Run what is missing, show the results, and say what failed."""
+        from rich.console import Console
+
+        from scal.bench import show, suites
+        from scal.bench.grid import Grid
+
+        if self.suite not in suites.SUITES:
+            raise ValueError(f"suite is {self.suite!r}; use one of {', '.join(suites.SUITES)}")
+        if self.workers < 1 or (self.seeds is not None and self.seeds < 1):
+            raise ValueError("--workers and --seeds are whole numbers of at least 1")
+        seeds = {} if self.seeds is None else {"seeds": self.seeds}
+        grid = Grid(self.out or Path("bench") / self.suite, suites.SUITES[self.suite](**seeds))
+        console = Console()
+        if self.dry_run:
+            console.print(show.plan(grid, self.workers))
+            return 0
+        failed = show.Board(grid, self.workers).follow(grid.run(self.workers))
+        console.print(show.summary(grid.results()))
+        for event in failed:
+            console.print(f"failed: {event.cell.name}: {event.reason}")
+        return 1 if failed else 0
+
+
+@dataclass(frozen=True)
 class Doctor:
     """Print versions and devices, and check that every solver works here."""
 
@@ -272,7 +311,7 @@ def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorb
     return 0
 
 
-Command = Solve | Train | Resume | Eval | Doctor
+Command = Solve | Train | Resume | Eval | Bench | Doctor
 
 
 def parse(arguments: list[str]) -> Command:
@@ -298,6 +337,7 @@ def _parse(arguments: list[str], config: Config) -> Command:
         | Annotated[Train, tyro.conf.subcommand("train", default=train)]
         | Annotated[Resume, tyro.conf.subcommand("resume")]
         | Annotated[Eval, tyro.conf.subcommand("eval")]
+        | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Doctor, tyro.conf.subcommand("doctor")]
     )
     said = io.StringIO()

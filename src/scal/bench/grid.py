@@ -63,6 +63,14 @@ class Grid:
         there = [self.result(cell) for cell in self.cells if self.result(cell).exists()]
         return [json.loads(path.read_text()) for path in there]
 
+    def steps_of(self, cell: Cell) -> int:
+        """How far a running cell has come, at its last evaluation."""
+        try:
+            scores = json.loads((self.folder / "work" / cell.name / "scores.json").read_text())
+        except OSError:
+            scores = []
+        return [0, *cell.marks][len(scores)]
+
     def run(self, workers: int = 1) -> Iterator[Event]:
         """Run what is missing in processes of this machine, as many at a time as `workers`."""
         waiting = [(cell, 1) for cell in self.missing()]

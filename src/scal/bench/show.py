@@ -1,0 +1,136 @@
+"""A grid in a terminal: its plan, its progress, its results."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from time import monotonic
+
+import numpy as np
+from rich.live import Live
+from rich.table import Table
+
+from scal.bench.cell import Cell
+from scal.bench.execute import Result
+from scal.bench.grid import Event, Grid
+from scal.bench.statistics import interval, iqm
+from scal.envs.compiled import functional_env
+
+SPEED = {"scal": 1_200, "dqn": 1_500, "ppo": 1_500, "trpo": 2_000, "sac": 90}
+COMPILED_SPEED = 4_000
+"""Steps per second of one core, roughly; what a grid has timed itself counts more."""
+
+
+def estimate(grid: Grid) -> dict[Cell, float]:
+    """Seconds that the missing cells will take, one at a time."""
+    speeds = dict(SPEED)
+    for cell in grid.cells:
+        timing = grid.folder / "timing" / f"{cell.name}.json"
+        if timing.exists() and not _compiled(cell):
+            speeds[cell.algorithm] = int(cell.steps / json.loads(timing.read_text())["seconds"])
+    return {
+        cell: cell.seeds
+        * cell.steps
+        / (COMPILED_SPEED if _compiled(cell) else max(speeds.get(cell.algorithm, 1_000), 1))
+        for cell in grid.missing()
+    }
+
+
+def plan(grid: Grid, workers: int) -> Table:
+    """What would be run."""
+    times = estimate(grid)
+    groups: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
+    for cell in grid.cells:
+        groups[cell.env, cell.algorithm, cell.settings, cell.steps].append(cell)
+    table = Table(title=f"{len(grid.cells)} cells, {len(times)} of them missing")
+    for title in ("environment", "algorithm", "settings", "steps", "seeds", "missing", "about"):
+        table.add_column(
+            title, justify="left" if title in ("environment", "algorithm") else "right"
+        )
+    for (env, algorithm, settings, steps), cells in groups.items():
+        seeds = str(sum(cell.seeds for cell in cells))
+        left = [cell for cell in cells if cell in times]
+        about = _time(sum(times[cell] for cell in left))
+        table.add_row(env, algorithm, settings, f"{steps:,}", seeds, str(len(left)), about)
+    total = _time(sum(times.values()) / workers)
+    table.caption = f"about {total} with {workers} at a time, by rough speeds of one core"
+    return table
+
+
+class Board:
+    """Cells as they come and go; drawn anew whenever the terminal asks."""
+
+    def __init__(self, grid: Grid, workers: int) -> None:
+        self.grid, self.workers, self.begun = grid, workers, monotonic()
+        self.left = estimate(grid)
+        self.running: dict[Cell, float] = {}
+        self.failed: list[Event] = []
+
+    def follow(self, events: Iterator[Event]) -> list[Event]:
+        """Show all events; returns the failures."""
+        with Live(get_renderable=lambda: self.__rich__()):
+            for event in events:
+                if event.state == "running":
+                    self.running[event.cell] = monotonic()
+                else:
+                    self.running.pop(event.cell, None)
+                    self.left.pop(event.cell, None)
+                    self.failed += [event] * (event.state == "failed")
+        return self.failed
+
+    def __rich__(self) -> Table:
+        done = len(self.grid.cells) - len(self.left) - len(self.failed)
+        table = Table(
+            title=f"{done} of {len(self.grid.cells)} cells done, {len(self.failed)} failed",
+            caption=f"{_time(monotonic() - self.begun)} so far, "
+            f"about {_time(sum(self.left.values()) / self.workers)} to go",
+        )
+        for title in ("cell", "state", "steps", "steps/s", "for"):
+            table.add_column(title, justify="left" if title in ("cell", "state") else "right")
+        for cell, since in list(self.running.items()):
+            seconds, steps = monotonic() - since, self.grid.steps_of(cell)
+            speed = f"{steps / seconds:,.0f}" if steps else ""
+            table.add_row(cell.name, "running", f"{steps:,}", speed, _time(seconds))
+        for event in self.failed:
+            table.add_row(event.cell.name, "failed", "", "", event.reason)
+        return table
+
+
+def summary(results: Iterable[Result]) -> Table:
+    """The last scores of every algorithm in every environment."""
+    groups: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    gaps: dict[tuple[str, int, str], list[float]] = defaultdict(list)
+    for result in results:
+        cell = result["cell"]
+        changes = " ".join(f"{name}={value}" for name, value in cell["options"])
+        settings = "" if cell["settings"] == "default" else cell["settings"]
+        key = cell["env"], cell["steps"], " ".join([cell["algorithm"], settings, changes]).strip()
+        groups[key] += [curve[-1] for curve in result["returns"]]
+        gaps[key] += [curve[-1] for curve in result["gaps"] if curve[-1] is not None]
+    table = Table(title="greedy returns at the end, all seeds")
+    for title in ("environment", "steps", "who", "seeds", "mean ± std", "worst", "IQM", "gap"):
+        table.add_column(title, justify="left" if title in ("environment", "who") else "right")
+    for key, scores in groups.items():
+        env, steps, who = key
+        found = np.array(scores)
+        low, high = interval([found])
+        table.add_row(
+            env,
+            f"{steps:,}",
+            who,
+            str(len(found)),
+            f"{found.mean():,.1f} ± {found.std():,.1f}",
+            f"{found.min():,.1f}",
+            f"{float(iqm(found)):,.0f} [{low:,.0f}, {high:,.0f}]",
+            f"{np.mean(gaps[key]):.2%}" if gaps[key] else "",
+        )
+    return table
+
+
+def _compiled(cell: Cell) -> bool:
+    return cell.algorithm == "scal" and functional_env(cell.env) is not None
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"

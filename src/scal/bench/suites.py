@@ -1,0 +1,99 @@
+"""Which cells make an experiment of the paper (section 7)."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from scal.bench.baselines import ZOO
+from scal.bench.cell import Cell
+from scal.envs.compiled import functional_env
+
+LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
+LOOKAHEADS = (1, 3, 5, 10)
+SEEDS, FIRST_SEED = 5, 7_000
+
+Suite = Callable[..., list[Cell]]
+"""Seeds and first seed, or neither → cells."""
+
+
+def inventory(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """Inventory control: SCAL, PPO and TRPO."""
+    return [
+        cell
+        for algorithm in ("scal", "ppo", "trpo")
+        for cell in of_all_seeds(algorithm, "scal/Inventory-v0", 50_000, seeds, first)
+    ]
+
+
+def discrete(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """CartPole and Acrobot: SCAL, DQN, PPO and TRPO."""
+    return [
+        cell
+        for env in ("CartPole-v1", "Acrobot-v1")
+        for algorithm in ("scal", "dqn", "ppo", "trpo")
+        for cell in of_all_seeds(algorithm, env, 50_000, seeds, first)
+    ]
+
+
+def continuous(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """MuJoCo locomotion: SCAL, PPO, TRPO and SAC."""
+    return [
+        cell
+        for env in LOCOMOTION
+        for algorithm in ("scal", "ppo", "trpo", "sac")
+        for cell in of_all_seeds(algorithm, env, 1_000_000, seeds, first)
+    ]
+
+
+def multistep(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """SCAL with different lengths of its target."""
+    return [
+        cell
+        for env in ("HalfCheetah-v5", "Ant-v5")
+        for length in LOOKAHEADS
+        for cell in of_all_seeds("scal", env, 300_000, seeds, first, {"n_steps": length})
+    ]
+
+
+def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
+    """Every algorithm and both kinds of loops, for a moment."""
+    cells = [
+        Cell("scal", "CartPole-v1", 4_000, first, seeds),
+        Cell("scal", "scal/Inventory-v0", 2_000, first, seeds),
+        Cell("scal", "HalfCheetah-v5", 2_000, first),
+        Cell("dqn", "CartPole-v1", 4_000, first, settings="zoo"),
+        Cell("ppo", "CartPole-v1", 4_000, first),
+        Cell("trpo", "scal/Inventory-v0", 4_000, first),
+        Cell("sac", "HalfCheetah-v5", 600, first),
+    ]
+    return [replace(cell, evaluations=2, episodes=2) for cell in cells]
+
+
+def of_all_seeds(
+    algorithm: str,
+    env: str,
+    steps: int,
+    seeds: int,
+    first: int,
+    options: dict[str, float] | None = None,
+) -> list[Cell]:
+    """One cell per seed, or one for all where one program learns them; rivals in all settings."""
+    given = tuple(sorted((options or {}).items()))
+    if algorithm == "scal" and functional_env(env):
+        return [Cell(algorithm, env, steps, first, seeds, options=given)]
+    known = ["default"] + ["zoo"] * ((algorithm, env) in ZOO)
+    return [
+        Cell(algorithm, env, steps, seed, settings=settings, options=given)
+        for settings in known
+        for seed in range(first, first + seeds)
+    ]
+
+
+def paper(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """All of them."""
+    every = (inventory, discrete, continuous, multistep)
+    return [cell for suite in every for cell in suite(seeds, first)]
+
+
+SUITES: dict[str, Suite] = {
+    suite.__name__: suite for suite in (inventory, discrete, continuous, multistep, paper, smoke)
+}

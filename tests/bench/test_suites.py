@@ -1,0 +1,94 @@
+"""Suites name cells that can be run, and a terminal shows them."""
+
+import io
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from scal.bench import baselines, show
+from scal.bench.cell import Cell
+from scal.bench.grid import Grid
+from scal.bench.statistics import interval, iqm
+from scal.bench.suites import SUITES
+from scal.cli import main
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_cell_can_be_told_from_the_others_and_has_settings(suite):
+    cells = SUITES[suite]()
+    assert len({cell.name for cell in cells}) == len(cells)
+    for cell in cells:
+        if cell.algorithm != "scal":
+            assert baselines.settings_of(cell) is not None
+
+
+def test_the_paper_is_all_of_them_and_smoke_has_every_algorithm():
+    parts = ("inventory", "discrete", "continuous", "multistep")
+    assert set(SUITES["paper"]()) == {cell for name in parts for cell in SUITES[name]()}
+    assert {cell.algorithm for cell in SUITES["smoke"]()} == {"scal", *baselines.HOMES}
+
+
+def test_rivals_know_their_settings():
+    tuned = baselines.settings_of(Cell("dqn", "CartPole-v1", 100, settings="zoo", evaluations=1))
+    assert tuned["target_update_interval"] == 10
+    with pytest.raises(ValueError, match="there are no 'zoo' settings of ppo for Pendulum-v1"):
+        baselines.settings_of(Cell("ppo", "Pendulum-v1", 100, settings="zoo", evaluations=1))
+    with pytest.raises(ValueError, match="algorithm is 'a2c'; use scal or one of dqn, ppo"):
+        baselines.settings_of(Cell("a2c", "Pendulum-v1", 100, evaluations=1))
+
+
+def test_intervals_hold_the_middle_and_shrink_with_seeds():
+    rng = np.random.default_rng(0)
+    few, many = rng.normal(size=5), rng.normal(size=500)
+    low, high = interval([few])
+    assert low <= float(iqm(few)) <= high
+    assert np.subtract(*interval([many])[::-1]) < (high - low) / 3
+    assert interval([few]) == (low, high)
+    low, high = interval([np.zeros(5), np.ones(5)])  # environments are not drawn, seeds are
+    assert (low, high) == (0.5, 0.5)
+
+
+def printed(table):
+    console = Console(file=io.StringIO(), width=120)
+    console.print(table)
+    return console.file.getvalue()
+
+
+def test_plan_and_summary(tmp_path):
+    cells = SUITES["discrete"](seeds=2, first=0)
+    shown = printed(show.plan(Grid(tmp_path, cells), workers=2))
+    assert f"{len(cells)} cells, {len(cells)} of them missing" in shown
+    assert "zoo" in shown
+    cell = Cell("scal", "scal/Inventory-v0", 200, seeds=2, evaluations=2)
+    facts = {"env": cell.env, "steps": 200, "algorithm": "scal", "settings": "default"}
+    result = {
+        "cell": facts | {"options": [["n_steps", 5]]},
+        "returns": [[1.0, 10.0], [2.0, 30.0]],
+        "gaps": [[0.5, 0.1], [0.5, 0.3]],
+    }
+    row = next(line for line in printed(show.summary([result])).splitlines() if "n_steps" in line)
+    for part in ("20.0 ± 10.0", "10.0", "20.00%"):
+        assert part in row
+
+
+def test_the_command(tmp_path, capsys):
+    assert main(["bench", "everything"]) == 2
+    assert "suite is 'everything'; use one of inventory" in capsys.readouterr().err
+    assert main(["bench", "smoke", "--workers", "0"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    out = tmp_path / "results"
+    assert main(["bench", "smoke", "--dry-run", "--out", str(out)]) == 0
+    assert "7 cells, 7 of them missing" in capsys.readouterr().out
+    assert not out.exists()
+
+
+def test_a_rival_is_evaluated_like_scal(tmp_path):
+    pytest.importorskip("sb3_contrib", reason="needs the extra rivals")
+    from scal.bench.execute import run
+
+    cell = Cell("trpo", "scal/Inventory-v0", 400, evaluations=2, episodes=1)
+    cell = Cell.read({**vars(cell), "options": [["n_steps", 200]]})
+    first, again = (run(cell, tmp_path / name) for name in ("a", "b"))
+    assert first == again
+    assert all(gap > 0 for gap in first["gaps"][0])
