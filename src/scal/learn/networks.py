@@ -34,6 +34,9 @@ Array = jax.Array
 SIGMA_BOUNDS = (0.05, 1.35)
 """σ is learned between these."""
 
+SIGMA_SPEED = 0.25
+"""How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
+
 
 class Layer(NamedTuple):
     """An affine map."""
@@ -57,7 +60,7 @@ class Multiplier(NamedTuple):
     mass: Layer
     policy: Layer
     log_sigma: Array
-    """Of continuous actions, relative to the option `sigma`."""
+    """Of continuous actions, relative to the option `sigma`, over `SIGMA_SPEED`."""
 
 
 class Gaussian(NamedTuple):
@@ -171,7 +174,8 @@ def heads(
     if not spaces.discrete:
         sigma = jnp.full(spaces.action_size, config.sigma)
         if config.learn_sigma:
-            sigma = jnp.clip(sigma * jnp.exp(layers.log_sigma), *SIGMA_BOUNDS)
+            change = jnp.exp(SIGMA_SPEED * layers.log_sigma)
+            sigma = jnp.clip(sigma * change, *SIGMA_BOUNDS)
         return mass, Gaussian(head, sigma)
     if spaces.ordered:
         count = spaces.action_size
