@@ -12,11 +12,7 @@ cheap, or, where the MDP is known, the exact loss of the greedy policy.
 """
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,11 +22,12 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.provenance import provenance
+from scal.bench.cell import Cell
+from scal.bench.grid import Grid
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
-INTERRUPTED = Path("out/learning")
+FOLDER = Path("out/learning")
 FIRST_SEED = 5_000
-EPISODES, COMPILED_EPISODES = 20, 100
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 
@@ -55,6 +52,11 @@ class Task(NamedTuple):
         """Whether less is better."""
         return self.env == "scal/Inventory-v0"
 
+    @property
+    def score(self) -> str:
+        """What of a cell's result counts."""
+        return "gaps" if self.loss else "returns"
+
 
 TASKS = (
     Task("CartPole-v1", 20_000, 495, 475, 10, True),
@@ -71,74 +73,42 @@ TASKS = (
     Task("Ant-v5", 1_000_000, 4_500, 3_000),
 )
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "paper": {"preset": "paper"},
-}
-"""Arguments of the agent."""
-
-Curve = list[float]
-"""Scores of one seed."""
+VARIANTS = ("default", "paper")
+"""Presets."""
 
 
-def learn_compiled(task: Task, variant: str) -> dict[int, Curve]:
-    """All seeds in one program."""
-    from scal.run.exact import compare
-    from scal.run.seeds import Seeds
-
-    seeds = Seeds(task.env, task.seeds, FIRST_SEED, **VARIANTS[variant])
-    scores = []
-    for _ in seeds.iterate(task.steps, task.steps // EVALUATIONS):
-        if task.loss:
-            found = (compare(seeds.agent(number)) for number in range(task.seeds))
-            scores.append([one.relative_gap for one in found if one])
-        else:
-            scores.append(seeds.evaluate(COMPILED_EPISODES).mean(axis=1).tolist())
-    return {FIRST_SEED + n: list(curve) for n, curve in enumerate(zip(*scores, strict=True))}
-
-
-def learn_seed(task: Task, variant: str, seed: int) -> dict[int, Curve]:
-    """One seed in its Gymnasium environment; one that was interrupted goes on."""
-    import scal
-
-    folder = _folder(task, variant) / str(seed)
-    so_far, every = folder / "curve.json", task.steps // EVALUATIONS
-    try:
-        agent = scal.SCAL.load(folder)
-        curve = json.loads(so_far.read_text())[: agent.steps // every]
-    except (OSError, ValueError):
-        agent, curve = scal.SCAL(task.env, seed, **VARIANTS[variant]), []
-    for _ in agent.iterate(task.steps - agent.steps, every):
-        curve.append(float(agent.evaluate(EPISODES).mean()))
-        folder.mkdir(parents=True, exist_ok=True)
-        so_far.write_text(json.dumps(curve))
-        agent.save(folder)
-    return {seed: curve}
+def cells(task: Task, variant: str) -> list[Cell]:
+    """What has to be run: all seeds in one program, or each by itself."""
+    facts = {"settings": variant, "evaluations": EVALUATIONS}
+    if task.compiled:
+        return [Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=100, **facts)]
+    seeds = range(FIRST_SEED, FIRST_SEED + task.seeds)
+    return [Cell("scal", task.env, task.steps, seed, episodes=20, **facts) for seed in seeds]
 
 
 def measure(
     tasks: list[Task], variant: str, missing: bool, workers: int, console: Console
 ) -> dict[str, Any]:
-    """Every seed of every task, saved as soon as it is known."""
+    """Every seed of every task, filed as soon as it is known."""
     results = load()
     filed = results.setdefault(variant, {})
-    with ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=1) as pool:
-        jobs = {}
-        for task in tasks:
-            known = filed.get(task.name, {}).get("seeds", {}) if missing else {}
-            filed[task.name] = {"seeds": known}
-            if not missing:
-                shutil.rmtree(_folder(task, variant), ignore_errors=True)
-            if task.compiled and not known:
-                jobs[pool.submit(learn_compiled, task, variant)] = task
-            elif not task.compiled:
-                for seed in range(FIRST_SEED, FIRST_SEED + task.seeds):
-                    if str(seed) not in known:
-                        jobs[pool.submit(learn_seed, task, variant, seed)] = task
-        for job in as_completed(jobs):
-            task, measured = jobs[job], provenance()
-            for seed, curve in job.result().items():
-                filed[task.name]["seeds"][str(seed)] = {"curve": curve, "measured": measured}
+    wanted = {cell: task for task in tasks for cell in cells(task, variant)}
+    if missing:
+        known = {task: filed.get(task.name, {"seeds": {}})["seeds"] for task in tasks}
+        wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}
+    grid = Grid(FOLDER, wanted)
+    if not missing:
+        grid.forget()
+    for event in grid.run(workers):
+        if event.state == "failed":
+            console.print(f"{event.cell.name} failed: {event.reason}")
+        if event.state == "done":
+            task, measured = wanted[event.cell], provenance()
+            result = json.loads(grid.result(event.cell).read_text())
+            entry = filed.setdefault(task.name, {"seeds": {}})
+            entry["measured"] = measured
+            for seed, curve in enumerate(result[task.score], event.cell.seed):
+                entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
                 console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
             RESULTS.write_text(json.dumps(results, indent=1) + "\n")
     return results
@@ -151,7 +121,7 @@ def load() -> dict[str, Any]:
 
 def curves(results: dict[str, Any], variant: str, task: Task) -> np.ndarray:
     """Scores (seeds, evaluations) that are known."""
-    seeds = results.get(variant, {}).get(task.name, {}).get("seeds", {})
+    seeds = results.get(variant, {}).get(task.name, {"seeds": {}})["seeds"]
     return np.array([seeds[seed]["curve"] for seed in sorted(seeds)])
 
 
@@ -208,10 +178,6 @@ def verdict(task: Task, found: np.ndarray) -> str:
     return ", ".join(words)
 
 
-def _folder(task: Task, variant: str) -> Path:
-    return INTERRUPTED / variant / task.name.replace(" ", "-")
-
-
 def _worst(task: Task, found: np.ndarray) -> float:
     return float(found[:, -1].max() if task.loss else found[:, -1].min())
 
@@ -225,10 +191,6 @@ def main(run: str = "", variant: str = "default", missing: bool = False, workers
         raise SystemExit(f"no environment {run!r}; use all or one of {names}")
     if variant not in VARIANTS:
         raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS)}")
-    os.environ["XLA_FLAGS"] = (
-        "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 "
-        + os.environ.get("XLA_FLAGS", "")
-    )
     results = measure(chosen, variant, missing, workers, console) if chosen else load()
     console.print(table(results))
 

@@ -58,6 +58,12 @@ class Grid:
         """Cells without a result."""
         return [cell for cell in self.cells if not self.result(cell).exists()]
 
+    def forget(self) -> None:
+        """Let all cells be run anew."""
+        for cell in self.cells:
+            self.result(cell).unlink(missing_ok=True)
+            shutil.rmtree(self.folder / "work" / cell.name, ignore_errors=True)
+
     def results(self) -> list[Result]:
         """Everything that is known, in the order of the cells."""
         there = [self.result(cell) for cell in self.cells if self.result(cell).exists()]
