@@ -114,7 +114,7 @@ class Bench:
         """Run what is missing, show the results, and say what failed."""
         from rich.console import Console
 
-        from scal.bench import show, suites
+        from scal.bench import series, show, suites
         from scal.bench.grid import Grid
 
         if self.suite not in suites.SUITES:
@@ -128,10 +128,31 @@ class Bench:
             console.print(show.plan(grid, self.workers))
             return 0
         failed = show.Board(grid, self.workers).follow(grid.run(self.workers))
-        console.print(show.summary(grid.results()))
+        if grid.results():
+            console.print(show.summary(series.gather(series.read([grid.folder]))))
         for event in failed:
             console.print(f"failed: {event.cell.name}: {event.reason}")
         return 1 if failed else 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """Turn results of `scal bench` into one HTML page."""
+
+    folders: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of results."""
+    out: str = "report.html"
+    """The page."""
+
+    def run(self) -> int:
+        """Write the page and say where."""
+        from scal.bench import report
+
+        check_target(self.out, {".html"})
+        if not self.folders:
+            raise ValueError("no folder of results is named; use scal report bench/SUITE")
+        print(f"wrote {report.write(self.folders, Path(self.out))}")
+        return 0
 
 
 @dataclass(frozen=True)
@@ -311,7 +332,7 @@ def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorb
     return 0
 
 
-Command = Solve | Train | Resume | Eval | Bench | Doctor
+Command = Solve | Train | Resume | Eval | Bench | Report | Doctor
 
 
 def parse(arguments: list[str]) -> Command:
@@ -338,6 +359,7 @@ def _parse(arguments: list[str], config: Config) -> Command:
         | Annotated[Resume, tyro.conf.subcommand("resume")]
         | Annotated[Eval, tyro.conf.subcommand("eval")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
+        | Annotated[Report, tyro.conf.subcommand("report")]
         | Annotated[Doctor, tyro.conf.subcommand("doctor")]
     )
     said = io.StringIO()

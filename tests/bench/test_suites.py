@@ -1,6 +1,7 @@
 """Suites name cells that can be run, and a terminal shows them."""
 
 import io
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console
 from scal.bench import baselines, show
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
+from scal.bench.series import gather, read
 from scal.bench.statistics import interval, iqm
 from scal.bench.suites import SUITES
 from scal.cli import main
@@ -60,16 +62,24 @@ def test_plan_and_summary(tmp_path):
     shown = printed(show.plan(Grid(tmp_path, cells), workers=2))
     assert f"{len(cells)} cells, {len(cells)} of them missing" in shown
     assert "zoo" in shown
-    cell = Cell("scal", "scal/Inventory-v0", 200, seeds=2, evaluations=2)
-    facts = {"env": cell.env, "steps": 200, "algorithm": "scal", "settings": "default"}
+    options = (("n_steps", 5),)
+    cell = Cell("scal", "scal/Inventory-v0", 200, seeds=2, options=options, evaluations=2)
     result = {
-        "cell": facts | {"options": [["n_steps", 5]]},
+        "cell": asdict(cell),
+        "steps": cell.marks,
         "returns": [[1.0, 10.0], [2.0, 30.0]],
         "gaps": [[0.5, 0.1], [0.5, 0.3]],
     }
-    row = next(line for line in printed(show.summary([result])).splitlines() if "n_steps" in line)
+    (series,) = gather([(result, 4.0)])
+    assert series.speed == 100.0
+    row = next(line for line in printed(show.summary([series])).splitlines() if "n_steps" in line)
     for part in ("20.0 ± 10.0", "10.0", "20.00%"):
         assert part in row
+
+
+def test_a_folder_without_results(tmp_path):
+    with pytest.raises(ValueError, match="holds no results; run scal bench"):
+        read([tmp_path])
 
 
 def test_the_command(tmp_path, capsys):

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
 
 Result = dict[str, Any]
+PACKAGES = ("scal-rl", "jax", "gymnasium", "mujoco", "stable-baselines3", "sb3-contrib", "torch")
 
 
 def run(cell: Cell, work: Path) -> Result:
@@ -29,7 +31,12 @@ def run(cell: Cell, work: Path) -> Result:
         name: [list(of_seed) for of_seed in zip(*(one[name] for one in scores), strict=True)]
         for name in ("returns", "gaps")
     }
-    return {"cell": dataclasses.asdict(cell), "steps": cell.marks, **curves}
+    return {
+        "cell": dataclasses.asdict(cell),
+        "versions": {name: _version(name) for name in PACKAGES},
+        "steps": cell.marks,
+        **curves,
+    }
 
 
 def _learn_scal(cell: Cell, work: Path) -> list[Score]:
@@ -61,6 +68,13 @@ def _score_scal(agent: SCAL | Seeds, episodes: int) -> Score:
     if isinstance(agent, SCAL):
         return score(returns, [agent])
     return score(returns, [agent.agent(number) for number in range(agent.seeds)])
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -5,13 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from time import monotonic
 
-import numpy as np
 from rich.live import Live
 from rich.table import Table
 
 from scal.bench.cell import Cell
-from scal.bench.execute import Result
 from scal.bench.grid import Event, Grid
+from scal.bench.series import Series
 from scal.bench.statistics import interval, iqm
 from scal.envs.compiled import functional_env
 
@@ -95,33 +94,22 @@ class Board:
         return table
 
 
-def summary(results: Iterable[Result]) -> Table:
+def summary(series: Iterable[Series]) -> Table:
     """The last scores of every algorithm in every environment."""
-    groups: dict[tuple[str, int, str], list[float]] = defaultdict(list)
-    gaps: dict[tuple[str, int, str], list[float]] = defaultdict(list)
-    for result in results:
-        cell = result["cell"]
-        changes = " ".join(f"{name}={value}" for name, value in cell["options"])
-        settings = "" if cell["settings"] == "default" else cell["settings"]
-        key = cell["env"], cell["steps"], " ".join([cell["algorithm"], settings, changes]).strip()
-        groups[key] += [curve[-1] for curve in result["returns"]]
-        gaps[key] += [curve[-1] for curve in result["gaps"] if curve[-1] is not None]
     table = Table(title="greedy returns at the end, all seeds")
     for title in ("environment", "steps", "who", "seeds", "mean ± std", "worst", "IQM", "gap"):
         table.add_column(title, justify="left" if title in ("environment", "who") else "right")
-    for key, scores in groups.items():
-        env, steps, who = key
-        found = np.array(scores)
-        low, high = interval([found])
+    for one in series:
+        low, high = interval([one.last])
         table.add_row(
-            env,
-            f"{steps:,}",
-            who,
-            str(len(found)),
-            f"{found.mean():,.1f} ± {found.std():,.1f}",
-            f"{found.min():,.1f}",
-            f"{float(iqm(found)):,.0f} [{low:,.0f}, {high:,.0f}]",
-            f"{np.mean(gaps[key]):.2%}" if gaps[key] else "",
+            one.env,
+            f"{one.steps[-1]:,}",
+            one.who,
+            str(len(one.last)),
+            f"{one.last.mean():,.1f} ± {one.last.std():,.1f}",
+            f"{one.last.min():,.1f}",
+            f"{float(iqm(one.last)):,.0f} [{low:,.0f}, {high:,.0f}]",
+            "" if one.gaps is None else f"{one.gaps[:, -1].mean():.2%}",
         )
     return table
 
