@@ -141,8 +141,8 @@ def table(results: dict[str, Any]) -> Table:
 
 def readme_table(results: dict[str, Any]) -> str:
     """The same for the README, without the targets."""
-    shown = COLUMNS[:7]
-    lines = [list(shown), ["---"] * 7, *(row[:7] for row in rows(results))]
+    width = 7 if results.get("paper") else 6
+    lines = [list(COLUMNS[:width]), ["---"] * width, *(row[:width] for row in rows(results))]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
