@@ -184,7 +184,7 @@ def _worst(task: Task, found: np.ndarray) -> float:
 
 def main(run: str = "", variant: str = "default", missing: bool = False, workers: int = 2) -> None:
     """Print the table; `run` names an environment or a task (ENV STEPS) to measure, or all."""
-    console = Console(width=max(Console().width, 120))
+    console = Console(width=max(Console().width, 150))
     chosen = [task for task in TASKS if run in (task.env, task.name, "all")]
     if run and not chosen:
         names = ", ".join(sorted({task.env for task in TASKS}))

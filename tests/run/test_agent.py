@@ -24,7 +24,8 @@ from scal.run import checkpoint
 from scal.run.exact import compare
 from scal.run.spaces import encoder
 
-FAST = {"width": 16, "batch_size": 16, "warmup": 100}
+SMALL = {"width": 16, "batch_size": 16, "warmup": 100}
+FAST = SMALL | {"anneal_steps": 1_000}
 
 
 def test_same_seed_same_parameters_and_two_seeds_differ():
@@ -36,8 +37,8 @@ def test_same_seed_same_parameters_and_two_seeds_differ():
 
 def test_same_seed_in_a_fresh_process():
     code = (
-        "import scal; print(scal.SCAL('CartPole-v1', seed=1, width=16, batch_size=16, warmup=100)"
-        ".learn(600).digest())"
+        "import scal; print(scal.SCAL('CartPole-v1', seed=1, width=16, batch_size=16, warmup=100,"
+        " anneal_steps=1_000).learn(600).digest())"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600).digest()
@@ -204,7 +205,7 @@ def test_command_line_from_training_to_evaluation(tmp_path):
         command = [sys.executable, "-m", "scal.cli", *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    small = ["--width", "16", "--warmup", "100", "--batch-size", "16"]
+    small = ["--width", "16", "--warmup", "100", "--batch-size", "16", "--anneal-steps", "2000"]
     trained = run("train", "CartPole-v1", "--steps", "1000", "--out", "a", "--quiet", *small)
     assert trained.returncode == 0, trained.stderr
     again = run("train", "CartPole-v1", "--out", "a")
@@ -370,12 +371,11 @@ def test_a_function_must_make_environments_anew():
 
 
 def test_rates_fall_over_the_first_call_of_learn():
-    agent = scal.SCAL("CartPole-v1", **FAST)
+    agent = scal.SCAL("CartPole-v1", **SMALL)
     assert agent.learn(0).config.anneal_steps is None
     assert agent.learn(150).config.anneal_steps == 150
     assert agent.learn(50).config.anneal_steps == 150
-    given = scal.SCAL("CartPole-v1", **FAST, anneal_steps=500)
-    assert given.learn(50).config.anneal_steps == 500
+    assert scal.SCAL("CartPole-v1", **FAST).learn(50).config.anneal_steps == 1_000
 
 
 def test_options_that_do_not_go_together(tmp_path, capsys):
