@@ -340,14 +340,15 @@ def parse(arguments: list[str]) -> Command:
 
     `--preset` and the environment's kind of actions decide the defaults of all options.
     """
-    from scal.run.spaces import has_continuous_actions
-
     words = [word for text in arguments for word in text.split("=", 1)]
     following = dict(pairwise(words))
     preset = PRESETS.get(following.get("--preset", "default"), PRESETS["default"])
     command = _parse(arguments, preset.discrete)
-    if isinstance(command, Train) and has_continuous_actions(command.env):
-        return _parse(arguments, preset.continuous)
+    if isinstance(command, Train):
+        from scal.run.spaces import has_continuous_actions
+
+        if has_continuous_actions(command.env):
+            return _parse(arguments, preset.continuous)
     return command
 
 

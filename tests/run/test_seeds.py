@@ -104,10 +104,10 @@ def test_an_agent_of_its_own():
     seeds = Seeds("Pendulum-v1", 2, **FAST)
     agents = [seeds.agent(number) for number in range(2)]
     observation = np.array([0.6, 0.8, 1.0], np.float32)
-    heads = jax.vmap(networks.heads, (0, None, None))(
-        seeds.runs.learner.networks.multiplier, observation, seeds.env.spaces
+    heads = jax.vmap(networks.heads, (0, None, None, None))(
+        seeds.runs.learner.networks.multiplier, observation, seeds.env.spaces, seeds.config
     )
-    torques = policy.environment_action(heads[1], seeds.env.spaces)
+    torques = policy.environment_action(heads[1].mean, seeds.env.spaces)
     for agent, torque in zip(agents, torques, strict=True):
         np.testing.assert_allclose(agent.predict(observation), torque, atol=1e-6)
     assert agents[0].digest() != agents[1].digest()
