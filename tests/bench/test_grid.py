@@ -64,7 +64,7 @@ def test_killed_five_times_it_gives_the_same(undisturbed, tmp_path):
         process.wait()
     assert start(tmp_path).wait(300) == 0
     assert files(tmp_path) == undisturbed
-    assert not list((tmp_path / "work").glob("*/"))
+    assert not list((tmp_path / "unfinished").glob("*/"))
 
 
 def test_what_is_there_is_not_run_again(tmp_path):

@@ -3,7 +3,7 @@
     FOLDER/cells/NAME.json      the result of a cell, whole or not there
     FOLDER/timing/NAME.json     how long it took, which no two runs agree on
     FOLDER/logs/NAME.txt        what its process said
-    FOLDER/work/NAME/           what a killed cell goes on from
+    FOLDER/unfinished/NAME/     what a killed cell goes on from
 
 A cell whose result is there is never run again. One that fails is tried again, then listed with its
 reason. Every cell has a process of its own, with one thread.
@@ -41,7 +41,6 @@ class Event:
     cell: Cell
     state: str
     reason: str = ""
-    seconds: float = 0.0
 
 
 class Grid:
@@ -62,7 +61,7 @@ class Grid:
         """Let all cells be run anew."""
         for cell in self.cells:
             self.result(cell).unlink(missing_ok=True)
-            shutil.rmtree(self.folder / "work" / cell.name, ignore_errors=True)
+            shutil.rmtree(self.folder / "unfinished" / cell.name, ignore_errors=True)
 
     def results(self) -> list[Result]:
         """Everything that is known, in the order of the cells."""
@@ -71,8 +70,9 @@ class Grid:
 
     def steps_of(self, cell: Cell) -> int:
         """How far a running cell has come, at its last evaluation."""
+        path = self.folder / "unfinished" / cell.name / "scores.json"
         try:
-            scores = json.loads((self.folder / "work" / cell.name / "scores.json").read_text())
+            scores = json.loads(path.read_text())
         except OSError:
             scores = []
         return [0, *cell.marks][len(scores)]
@@ -80,23 +80,22 @@ class Grid:
     def run(self, workers: int = 1) -> Iterator[Event]:
         """Run what is missing in processes of this machine, as many at a time as `workers`."""
         waiting = [(cell, 1) for cell in self.missing()]
-        running: dict[subprocess.Popen[bytes], tuple[Cell, int, float]] = {}
+        running: dict[subprocess.Popen[bytes], tuple[Cell, int]] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < workers:
                     cell, attempt = waiting.pop(0)
                     yield Event(cell, "running")
-                    running[self._start(cell)] = (cell, attempt, time.monotonic())
+                    running[self._start(cell)] = (cell, attempt)
                 time.sleep(0.05)
                 for process in [one for one in running if one.poll() is not None]:
-                    cell, attempt, begun = running.pop(process)
-                    seconds = time.monotonic() - begun
+                    cell, attempt = running.pop(process)
                     if self.result(cell).exists():
-                        yield Event(cell, "done", seconds=seconds)
+                        yield Event(cell, "done")
                     elif attempt < ATTEMPTS:
                         waiting.insert(0, (cell, attempt + 1))
                     else:
-                        yield Event(cell, "failed", self._reason(cell), seconds)
+                        yield Event(cell, "failed", self._reason(cell))
         finally:
             for process in running:
                 process.kill()
@@ -123,8 +122,8 @@ class Grid:
 
 def work(folder: Path, cell: Cell) -> None:
     """Run one cell in this process and file its result, unless another process has."""
-    mine, target = folder / "work" / cell.name, folder / "cells" / f"{cell.name}.json"
-    with _alone(folder / "work" / f"{cell.name}.lock"):
+    mine, target = folder / "unfinished" / cell.name, folder / "cells" / f"{cell.name}.json"
+    with _alone(folder / "unfinished" / f"{cell.name}.lock"):
         if target.exists():
             return
         begun = time.monotonic()
