@@ -24,6 +24,7 @@ from rich.table import Table
 from benchmarks.provenance import provenance
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
+from scal.bench.runners import Processes
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
@@ -99,7 +100,7 @@ def measure(
     grid = Grid(FOLDER, wanted)
     if not missing:
         grid.forget()
-    for event in grid.run(workers):
+    for event in grid.run(Processes(workers)):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
         if event.state == "done":

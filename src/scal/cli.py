@@ -100,13 +100,17 @@ class Bench:
     """Run experiments of the paper, against Stable-Baselines3's rivals; run again, it goes on."""
 
     suite: tyro.conf.Positional[str]
-    """inventory, discrete, continuous, multistep, paper (all of these) or smoke."""
+    """inventory, discrete, continuous, multistep, gradient, paper (all of these) or smoke."""
     out: Path | None = None
     """Folder of the results; bench/SUITE if left out."""
     seeds: int | None = None
     """Seeds per algorithm and environment."""
-    workers: int = 1
-    """Cells at a time, each in a process with one thread."""
+    runner: str = "local"
+    """local (processes of this machine), or ray (tasks of a cluster)."""
+    address: str | None = None
+    """Of the Ray cluster; without it one is started on this machine."""
+    workers: int | None = None
+    """Cells at a time, each in a process with one thread; one if local, all that Ray has."""
     dry_run: bool = False
     """Only say what would be run."""
 
@@ -114,20 +118,29 @@ class Bench:
         """Run what is missing, show the results, and say what failed."""
         from rich.console import Console
 
-        from scal.bench import series, show, suites
+        from scal.bench import runners, series, show, suites
         from scal.bench.grid import Grid
 
         if self.suite not in suites.SUITES:
             raise ValueError(f"suite is {self.suite!r}; use one of {', '.join(suites.SUITES)}")
-        if self.workers < 1 or (self.seeds is not None and self.seeds < 1):
+        if self.runner not in runners.RUNNERS:
+            raise ValueError(f"runner is {self.runner!r}; use one of {', '.join(runners.RUNNERS)}")
+        if self.address and self.runner != "ray":
+            raise ValueError("--address is for --runner ray; leave one out or name the other")
+        if any(number is not None and number < 1 for number in (self.workers, self.seeds)):
             raise ValueError("--workers and --seeds are whole numbers of at least 1")
         seeds = {} if self.seeds is None else {"seeds": self.seeds}
         grid = Grid(self.out or Path("bench") / self.suite, suites.SUITES[self.suite](**seeds))
         console = Console()
         if self.dry_run:
-            console.print(show.plan(grid, self.workers))
+            console.print(show.plan(grid, self.workers or 1))
             return 0
-        failed = show.Board(grid, self.workers).follow(grid.run(self.workers))
+        runner = (
+            runners.Processes(self.workers or 1)
+            if self.runner == "local"
+            else runners.Ray(self.address, self.workers)
+        )
+        failed = show.Board(grid, runner.slots).follow(grid.run(runner))
         if grid.results():
             console.print(show.summary(series.gather(series.read([grid.folder]))))
         for event in failed:

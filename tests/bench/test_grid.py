@@ -1,12 +1,13 @@
 """Every cell of a grid gets its result, the same one whatever happens on the way."""
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -23,15 +24,17 @@ import json, sys
 from pathlib import Path
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
+from scal.bench.runners import Processes, Ray
 cells = [Cell.read(facts) for facts in json.loads(sys.argv[2])]
-for event in Grid(Path(sys.argv[1]), cells).run(workers=2):
+runner = Processes(2) if sys.argv[3] == "local" else Ray(workers=2)
+for event in Grid(Path(sys.argv[1]), cells).run(runner):
     print(event.state, event.cell.name, flush=True)
 """
 
 
-def start(folder):
-    cells = json.dumps([asdict(cell) for cell in CELLS])
-    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), cells])
+def start(folder, runner="local", cells=CELLS):
+    text = json.dumps([asdict(cell) for cell in cells])
+    return subprocess.Popen([sys.executable, "-c", DRIVER, str(folder), text, runner])
 
 
 def files(folder):
@@ -52,19 +55,38 @@ def test_results_have_all_seeds_and_marks(undisturbed):
         assert Cell.read(result["cell"]) == cell
         assert result["steps"] == cell.marks
         assert [len(curve) for curve in result["returns"]] == [cell.evaluations] * cell.seeds
-        assert result["gaps"] == [[None] * cell.evaluations] * cell.seeds
+        assert "gaps" not in result
 
 
-def test_killed_five_times_it_gives_the_same(undisturbed, tmp_path):
+@pytest.mark.parametrize("runner", ["local", "ray"])
+def test_killed_five_times_it_gives_the_same(undisturbed, tmp_path, runner):
+    if runner == "ray":
+        pytest.importorskip("ray", reason="needs the extra ray")
     chance = random.Random(0)
     for _ in range(5):
-        process = start(tmp_path)
+        process = start(tmp_path, runner)
         time.sleep(chance.uniform(1.0, 12.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert start(tmp_path).wait(300) == 0
+    assert start(tmp_path, runner).wait(300) == 0
     assert files(tmp_path) == undisturbed
     assert not list((tmp_path / "unfinished").glob("*/"))
+
+
+def test_ray_finishes_while_its_workers_are_killed(tmp_path):
+    pytest.importorskip("ray", reason="needs the extra ray")
+    cells = [replace(CELLS[1], steps=200, evaluations=1, seed=seed) for seed in range(8)]
+    process, chance = start(tmp_path, "ray", cells), random.Random(1)
+    killed = 0
+    while process.poll() is None:
+        time.sleep(chance.uniform(2.0, 4.0))
+        workers = subprocess.run(["pgrep", "-f", "ray::elsewhere"], capture_output=True).stdout
+        if workers and killed < 5:
+            os.kill(int(chance.choice(workers.split())), signal.SIGKILL)
+            killed += 1
+    assert process.wait() == 0
+    assert killed == 5
+    assert sorted(files(tmp_path)) == sorted(f"{cell.name}.json" for cell in cells)
 
 
 def test_what_is_there_is_not_run_again(tmp_path):

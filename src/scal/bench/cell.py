@@ -11,7 +11,7 @@ import numpy as np
 from scal.run.exact import compare
 
 Score = dict[str, list[Any]]
-"""Per seed: the mean return of greedy episodes, and the exact relative gap or None."""
+"""What an evaluation says, per seed: at least the mean return of greedy episodes."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Cell:
     evaluations: int = 20
     """Evenly spaced; they divide the steps."""
     episodes: int = 10
+    gradients: bool = False
+    """Whether the two estimators of the gradient are compared too; for SCAL in JAX."""
 
     def __post_init__(self) -> None:
         if self.steps % self.evaluations:
@@ -60,9 +62,15 @@ class Cell:
 
 
 def score(returns: np.ndarray, policies: list[Any]) -> Score:
-    """What an evaluation says, from returns (seeds, episodes) and the policies of all seeds."""
-    found = [compare(policy) for policy in policies]
-    return {
-        "returns": returns.mean(axis=1).tolist(),
-        "gaps": [one.relative_gap if one else None for one in found],
-    }
+    """From returns (seeds, episodes) and the policies of all seeds.
+
+    Where the MDP is known, that includes the exact relative gap, the expected return of the last
+    days of an episode, and the policy itself.
+    """
+    found = {"returns": returns.mean(axis=1).tolist()}
+    known = [one for one in (compare(policy) for policy in policies) if one]
+    if known:
+        found["gaps"] = [one.relative_gap for one in known]
+        found["late_returns"] = [one.late_return for one in known]
+        found["policies"] = [one.policy.tolist() for one in known]
+    return found

@@ -6,32 +6,22 @@
     FOLDER/unfinished/NAME/     what a killed cell goes on from
 
 A cell whose result is there is never run again. One that fails is tried again, then listed with its
-reason. Every cell has a process of its own, with one thread.
+reason.
 """
 
-import fcntl
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
+from typing import Any
 
 from scal.bench.cell import Cell
-from scal.bench.execute import Result, run, write_json
+from scal.bench.execute import Result
+from scal.bench.runners import Processes, Runner
 
 ATTEMPTS = 3
-ONE_THREAD = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-}
 
 
 @dataclass(frozen=True)
@@ -72,24 +62,25 @@ class Grid:
         """How far a running cell has come, at its last evaluation."""
         path = self.folder / "unfinished" / cell.name / "scores.json"
         try:
-            scores = json.loads(path.read_text())
+            scores = json.loads(path.read_text())["scores"]
         except OSError:
             scores = []
         return [0, *cell.marks][len(scores)]
 
-    def run(self, workers: int = 1) -> Iterator[Event]:
-        """Run what is missing in processes of this machine, as many at a time as `workers`."""
+    def run(self, runner: Runner | None = None) -> Iterator[Event]:
+        """Run what is missing; in processes of this machine, one at a time, unless told."""
+        runner = runner or Processes()
         waiting = [(cell, 1) for cell in self.missing()]
-        running: dict[subprocess.Popen[bytes], tuple[Cell, int]] = {}
+        running: dict[Any, tuple[Cell, int]] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < workers:
+                while waiting and len(running) < runner.slots:
                     cell, attempt = waiting.pop(0)
                     yield Event(cell, "running")
-                    running[self._start(cell)] = (cell, attempt)
+                    running[runner.start(self.folder, cell)] = (cell, attempt)
                 time.sleep(0.05)
-                for process in [one for one in running if one.poll() is not None]:
-                    cell, attempt = running.pop(process)
+                for job in [one for one in running if runner.ended(one)]:
+                    cell, attempt = running.pop(job)
                     if self.result(cell).exists():
                         yield Event(cell, "done")
                     elif attempt < ATTEMPTS:
@@ -97,63 +88,11 @@ class Grid:
                     else:
                         yield Event(cell, "failed", self._reason(cell))
         finally:
-            for process in running:
-                process.kill()
-
-    def _start(self, cell: Cell) -> "subprocess.Popen[bytes]":
-        log = self.folder / "logs" / f"{cell.name}.txt"
-        log.parent.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "scal.bench.grid", str(self.folder), _text(cell)]
-        with open(log, "wb") as stream:
-            return subprocess.Popen(
-                command,
-                stdout=stream,
-                stderr=stream,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD},
-            )
+            for job in running:
+                runner.stop(job)
 
     def _reason(self, cell: Cell) -> str:
         """The last thing that a failed cell said."""
         log = self.folder / "logs" / f"{cell.name}.txt"
-        lines = log.read_text(errors="replace").strip().splitlines()
+        lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         return lines[-1] if lines else "its process was killed without a word"
-
-
-def work(folder: Path, cell: Cell) -> None:
-    """Run one cell in this process and file its result, unless another process has."""
-    mine, target = folder / "unfinished" / cell.name, folder / "cells" / f"{cell.name}.json"
-    with _alone(folder / "unfinished" / f"{cell.name}.lock"):
-        if target.exists():
-            return
-        begun = time.monotonic()
-        result = run(cell, mine)
-        seconds = time.monotonic() - begun
-        write_json(folder / "timing" / f"{cell.name}.json", {"seconds": seconds})
-        write_json(target, result)
-        shutil.rmtree(mine, ignore_errors=True)
-
-
-@contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Wait until no other process works on a cell; the system frees what a killed one held."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def _end_with(parent: int) -> None:
-    """Stop as soon as the grid that started this process is gone."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(1)
-
-
-def _text(cell: Cell) -> str:
-    return json.dumps(asdict(cell))
-
-
-if __name__ == "__main__":
-    Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
-    work(Path(sys.argv[1]), Cell.read(json.loads(sys.argv[2])))

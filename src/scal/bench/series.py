@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 
 from scal.bench.execute import Result
 
+MORE = (
+    "gaps", "late_returns",
+    "variance_x", "variance_z", "variance_x_given_sa", "variance_z_given_sa",
+)  # fmt: skip
+"""Curves that some results have besides returns."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -22,8 +28,10 @@ class Series:
     steps: NDArray[np.int64]
     returns: NDArray[np.float64]
     """(seeds, marks)"""
-    gaps: NDArray[np.float64] | None
-    """Exact relative losses (seeds, marks), where the MDP is known."""
+    more: dict[str, NDArray[np.float64]]
+    """Other curves (seeds, marks), of those in `MORE`."""
+    policies: list[list[int]]
+    """Actions in all states at the end, one list per seed, where the MDP is known."""
     seconds: float
     """Of all its cells together, 0 if not known."""
 
@@ -41,6 +49,11 @@ class Series:
     def last(self) -> NDArray[np.float64]:
         """Returns of all seeds at the end."""
         return self.returns[:, -1]
+
+    @property
+    def gaps(self) -> NDArray[np.float64] | None:
+        """Exact relative losses (seeds, marks), where the MDP is known."""
+        return self.more.get("gaps")
 
     @property
     def speed(self) -> float:
@@ -86,12 +99,13 @@ def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
             algorithm=group[0][0]["cell"]["algorithm"],
             steps=np.array(group[0][0]["steps"]),
             returns=np.array([curve for result, _ in group for curve in result["returns"]]),
-            gaps=_gaps([curve for result, _ in group for curve in result["gaps"]]),
+            more={
+                name: np.array([curve for result, _ in group for curve in result[name]])
+                for name in group[0][0]
+                if name in MORE
+            },
+            policies=[policy for result, _ in group for policy in result.get("policies", [])],
             seconds=sum(seconds for _, seconds in group),
         )
         for (env, _, name), group in groups.items()
     ]
-
-
-def _gaps(curves: list[list[float | None]]) -> NDArray[np.float64] | None:
-    return None if curves[0][0] is None else np.array(curves, dtype=np.float64)

@@ -54,11 +54,21 @@ def multistep(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     ]
 
 
+def gradient(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """Variance of both estimators of the gradient, with and without noise, in both presets."""
+    return [
+        Cell("scal", env, 50_000, first, seeds, preset, gradients=True)
+        for env in ("Acrobot-v1", "scal/NoisyAcrobot-v0")
+        for preset in ("default", "paper")
+    ]
+
+
 def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
     """Every algorithm and both kinds of loops, for a moment."""
     cells = [
         Cell("scal", "CartPole-v1", 4_000, first, seeds),
         Cell("scal", "scal/Inventory-v0", 2_000, first, seeds),
+        Cell("scal", "scal/NoisyAcrobot-v0", 2_000, first, seeds, gradients=True),
         Cell("scal", "HalfCheetah-v5", 2_000, first),
         Cell("dqn", "CartPole-v1", 4_000, first, settings="zoo"),
         Cell("ppo", "CartPole-v1", 4_000, first),
@@ -90,10 +100,11 @@ def of_all_seeds(
 
 def paper(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     """All of them."""
-    every = (inventory, discrete, continuous, multistep)
+    every = (inventory, discrete, continuous, multistep, gradient)
     return [cell for suite in every for cell in suite(seeds, first)]
 
 
 SUITES: dict[str, Suite] = {
-    suite.__name__: suite for suite in (inventory, discrete, continuous, multistep, paper, smoke)
+    suite.__name__: suite
+    for suite in (inventory, discrete, continuous, multistep, gradient, paper, smoke)
 }

@@ -43,9 +43,14 @@ def step(key: Key, state: jax.Array, action: jax.Array) -> Transition:
     first, second = wrap(first), wrap(second)
     spin1 = jnp.clip(spin1, -LARGEST_SPIN_1, LARGEST_SPIN_1)
     spin2 = jnp.clip(spin2, -LARGEST_SPIN_2, LARGEST_SPIN_2)
-    terminated = -jnp.cos(first) - jnp.cos(first + second) > 1.0
     state = jnp.stack([first, second, spin1, spin2])
+    terminated = over(state)
     return state, terminated.astype(jnp.float32) - 1.0, terminated
+
+
+def over(state: jax.Array) -> jax.Array:
+    """Whether the tip is above the bar."""
+    return -jnp.cos(state[0]) - jnp.cos(state[0] + state[1]) > 1.0
 
 
 def _runge_kutta(state: jax.Array, torque: jax.Array) -> jax.Array:

@@ -4,9 +4,12 @@ from scal.envs.acrobot import ACROBOT
 from scal.envs.cartpole import CARTPOLE
 from scal.envs.functional import FunctionalEnv
 from scal.envs.inventory import Inventory
+from scal.envs.noisy_acrobot import NOISY_ACROBOT
 from scal.envs.pendulum import PENDULUM
 
-FUNCTIONAL = {env.name: env for env in (ACROBOT, CARTPOLE, PENDULUM, Inventory().functional())}
+FUNCTIONAL = {
+    env.name: env for env in (ACROBOT, CARTPOLE, PENDULUM, NOISY_ACROBOT, Inventory().functional())
+}
 
 
 def functional_env(name: str) -> FunctionalEnv | None:

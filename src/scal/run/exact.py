@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from scal.run.agent import SCAL
 
 GAMMA = 0.99
+LATE = 10
+"""So many last days of an episode are looked at, as in the paper's figure."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Comparison:
     optimum: Solution
     words: tuple[str, str] = ("state", "action")
     """What a state and an action are called."""
+    late_return: float | None = None
+    """Expected return of the last ten steps of an episode, where episodes have a fixed length."""
 
     @property
     def relative_gap(self) -> float:
@@ -39,6 +43,7 @@ class Comparison:
             "relative_gap": self.relative_gap,
             "value": float(self.values[0]),
             "best_value": float(self.optimum.V[0]),
+            "late_return": self.late_return,
             "policy": self.policy.tolist(),
             "best_policy": self.optimum.policy.tolist(),
         }
@@ -64,4 +69,17 @@ def compare(agent: "SCAL", gamma: float = GAMMA) -> Comparison | None:
     policy = greedy_policy(agent, mdp)
     values = linear.values(*mdp.under(policy), gamma)
     words = getattr(agent.env.unwrapped, "words", Comparison.words)
-    return Comparison(gamma, policy, values, solve(mdp), words)
+    days: int | None = getattr(agent.env.unwrapped, "days", None)
+    late = None if days is None else late_return(mdp, policy, days)
+    return Comparison(gamma, policy, values, solve(mdp), words, late)
+
+
+def late_return(mdp: FiniteMDP, policy: NDArray[np.int64], days: int, last: int = LATE) -> float:
+    """Expected undiscounted reward of the last days of an episode that starts with ρ₀."""
+    P, r = mdp.under(policy)
+    chances, total = np.asarray(mdp.rho0), 0.0
+    for day in range(days):
+        if day >= days - last:
+            total += float(chances @ r)
+        chances = chances @ P
+    return total
