@@ -156,6 +156,8 @@ class Report:
     """Folders of results."""
     out: str = "report.html"
     """The page."""
+    figures: Path | None = None
+    """Folder for the figures as SVG and PNG files."""
 
     def run(self) -> int:
         """Write the page and say where."""
@@ -165,6 +167,9 @@ class Report:
         if not self.folders:
             raise ValueError("no folder of results is named; use scal report bench/SUITE")
         print(f"wrote {report.write(self.folders, Path(self.out))}")
+        if self.figures is not None:
+            written = report.write_figures(self.folders, self.figures)
+            print(f"wrote {len(written)} files into {self.figures}")
         return 0
 
 

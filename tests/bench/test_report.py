@@ -1,6 +1,8 @@
 """The page of a report holds what its results say, and needs nothing from elsewhere."""
 
 import json
+import shutil
+import subprocess
 from dataclasses import asdict
 from html.parser import HTMLParser
 
@@ -10,6 +12,8 @@ from scal.bench.cell import Cell
 from scal.bench.report import ticks
 from scal.cli import main
 
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+VARIANCES = {"x": 1.0, "z": 3.0, "x_given_sa": 0.5, "z_given_sa": 4.0}
 VOID = {"meta", "input", "path", "line", "polygon", "polyline"}
 
 
@@ -37,7 +41,8 @@ class Page(HTMLParser):
 
 @pytest.fixture
 def results(tmp_path):
-    """Two algorithms on two environments, one of them with a name that HTML could stumble over."""
+    """Two algorithms on two environments, one of them with a name that HTML could stumble over,
+    policies of a known problem, and variances of gradients."""
     versions = {"scal-rl": "0.1.0"}
     for env, gaps in (("CartPole-v1", None), ("my/<Env>&Co-v0", 0.25)):
         for algorithm, score in (("scal", 500.0), ("ppo", 120.0)):
@@ -47,11 +52,19 @@ def results(tmp_path):
                 "versions": versions,
                 "steps": cell.marks,
                 "returns": [[10.0, score], [20.0, score - 50]],
-                "gaps": [[gaps, gaps]] * 2,
-            }
+            } | ({} if gaps is None else {"gaps": [[gaps, gaps]] * 2})
             path = tmp_path / "grid" / "cells" / f"{cell.name}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(result))
+    late = Cell("scal", "scal/Inventory-v0", 2_000, evaluations=2)
+    noisy = Cell("scal", "scal/NoisyAcrobot-v0", 2_000, evaluations=2, gradients=True)
+    for cell, more in (
+        (late, {"gaps": [[0.2, 0.1]], "late_returns": [[1.0, 4.0]], "policies": [[7] + [0] * 100]}),
+        (noisy, {f"variance_{name}": [[2.0, value]] for name, value in VARIANCES.items()}),
+    ):
+        result = {"cell": asdict(cell), "versions": versions, "steps": cell.marks}
+        result |= {"returns": [[1.0, 2.0]], **more}
+        (tmp_path / "grid" / "cells" / f"{cell.name}.json").write_text(json.dumps(result))
     return tmp_path / "grid"
 
 
@@ -68,6 +81,85 @@ def test_the_page(results, tmp_path, capsys):
     assert addresses == []
     facts = json.loads(page.scripts[0])
     assert facts["series"]["SCAL"]["mean"] == [15.0, 475.0]
+    ratios = words[words.index("scal/NoisyAcrobot-v0, default") :]
+    assert ratios.split()[2:4] == ["3.00", "8.00"]
+    assert "optimum" in words
+
+
+def test_figures_are_files_too_and_the_same_every_time(results, tmp_path, capsys):
+    out = ["report", str(results), "--out", str(tmp_path / "report.html"), "--figures"]
+    assert main([*out, str(tmp_path / "a")]) == main([*out, str(tmp_path / "b")]) == 0
+    first, second = (
+        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in "ab"
+    )
+    assert first == second
+    for name in ("CartPole-v1-2000-returns.svg", "scal-Inventory-v0-2000-policies.png",
+                 "scal-NoisyAcrobot-v0-default-variance-given-sa.svg"):  # fmt: skip
+        assert name in first
+
+
+CHECK = """
+<script>
+addEventListener("load", () => {
+  const seen = [];
+  const shown = () => [...document.querySelectorAll('g.series[data-who="PPO"]')]
+    .filter((group) => group.style.display !== "none").length;
+  seen.push(shown());
+  const box = document.querySelector('.legend input[value="PPO"]');
+  box.click();
+  seen.push(shown());
+  box.click();
+  seen.push(shown());
+  const svg = document.querySelector("figure.curves svg");
+  const place = svg.getBoundingClientRect();
+  const at = { clientX: place.left + place.width * 0.9, clientY: place.top + 9, bubbles: true };
+  svg.dispatchEvent(new PointerEvent("pointermove", at));
+  seen.push(document.querySelector("figure.curves .tip").textContent);
+  seen.push(document.documentElement.scrollWidth <= innerWidth);
+  document.body.dataset.seen = JSON.stringify([window.wrong, ...seen]);
+});
+</script></body>"""
+EARLY = """<head><script>
+window.wrong = [];
+addEventListener("error", (event) => window.wrong.push(event.message));
+console.error = console.warn = (...words) => window.wrong.push(words.join(" "));
+</script>"""
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.parametrize("width", [400, 1200])
+def test_the_page_in_a_browser(results, tmp_path, width, capsys):
+    page, picture = tmp_path / "report.html", tmp_path / "page.png"
+    assert main(["report", str(results), "--out", str(page)]) == 0
+    page.write_text(page.read_text().replace("<head>", EARLY).replace("</body>", CHECK))
+    command = [
+        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}/user",
+        f"--window-size={width},900", "--virtual-time-budget=2000",
+    ]  # fmt: skip
+    dumped = subprocess.run(
+        [*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120
+    )
+    attributes = dict(Attributes(dumped.stdout).of_body)
+    wrong, before, hidden, after, tip, fits = json.loads(attributes["data-seen"])
+    assert wrong == []
+    assert (before, hidden, after) == (3, 0, 3)
+    assert tip.splitlines() == ["2,000 interactions", "SCAL: 475 ± 25", "PPO: 95 ± 25"]
+    assert fits
+    subprocess.run([*command, f"--screenshot={picture}", page.as_uri()], check=True, timeout=120)
+    assert picture.stat().st_size > 10_000
+
+
+class Attributes(HTMLParser):
+    """Those of the body."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.of_body = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "body":
+            self.of_body = attrs
 
 
 def test_what_cannot_be_reported(results, tmp_path, capsys):

@@ -26,7 +26,7 @@ def test_every_cell_can_be_told_from_the_others_and_has_settings(suite):
 
 
 def test_the_paper_is_all_of_them_and_smoke_has_every_algorithm():
-    parts = ("inventory", "discrete", "continuous", "multistep")
+    parts = ("inventory", "discrete", "continuous", "multistep", "gradient")
     assert set(SUITES["paper"]()) == {cell for name in parts for cell in SUITES[name]()}
     assert {cell.algorithm for cell in SUITES["smoke"]()} == {"scal", *baselines.HOMES}
 
@@ -89,7 +89,7 @@ def test_the_command(tmp_path, capsys):
     assert "at least 1" in capsys.readouterr().err
     out = tmp_path / "results"
     assert main(["bench", "smoke", "--dry-run", "--out", str(out)]) == 0
-    assert "7 cells, 7 of them missing" in capsys.readouterr().out
+    assert "8 cells, 8 of them missing" in capsys.readouterr().out
     assert not out.exists()
 
 
@@ -99,6 +99,6 @@ def test_a_rival_is_evaluated_like_scal(tmp_path):
 
     cell = Cell("trpo", "scal/Inventory-v0", 400, evaluations=2, episodes=1)
     cell = Cell.read({**vars(cell), "options": [["n_steps", 200]]})
-    first, again = (run(cell, tmp_path / name) for name in ("a", "b"))
+    (first, _), (again, _) = (run(cell, tmp_path / name) for name in ("a", "b"))
     assert first == again
     assert all(gap > 0 for gap in first["gaps"][0])

@@ -29,7 +29,7 @@ for (const figure of document.querySelectorAll("figure.curves")) {
       lines.push(`${group.dataset.who}: ${one.mean[near].toLocaleString("en")} ± ${one.std[near].toLocaleString("en")}`);
     }
     if (!lines.length) return;
-    tip.textContent = [`${place.toLocaleString("en")} interactions`, ...lines].join("\n");
+    tip.textContent = [`${place.toLocaleString("en")} ${facts.across}`, ...lines].join("\n");
     const at = facts.left + (place / facts.last) * (facts.right - facts.left);
     cursor.setAttribute("x1", at);
     cursor.setAttribute("x2", at);

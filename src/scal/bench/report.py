@@ -6,20 +6,21 @@ of it lets a reader hide series and read values off.
 
 import html
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from scal.bench import figures
 from scal.bench.execute import Result
-from scal.bench.series import Series, gather, read
+from scal.bench.panels import PALETTE, Line, Panel, groups, panels
+from scal.bench.series import Series, gather, read, variance_ratio
 from scal.bench.statistics import interval, iqm
 
 WIDTH, HEIGHT = 560, 340
 LEFT, RIGHT, TOP, BOTTOM = 70, WIDTH - 15, 15, HEIGHT - 45
-COLOURS = {"scal", "ppo", "trpo", "sac", "dqn"}
 
 
 def write(folders: Sequence[Path], target: Path) -> Path:
@@ -29,26 +30,39 @@ def write(folders: Sequence[Path], target: Path) -> Path:
     return target
 
 
+def write_figures(folders: Sequence[Path], target: Path) -> list[Path]:
+    """Write every figure of the page into a folder, as SVG and as PNG."""
+    target.mkdir(parents=True, exist_ok=True)
+    return [
+        figures.write(target / f"{panel.name}{kind}", [panel])
+        for panel in panels(gather(read(folders)))
+        for kind in figures.KINDS
+    ]
+
+
 def page(series: list[Series], results: list[Result]) -> str:
     """The whole page."""
-    names = sorted({one.env for one in series}, key=[one.env for one in series].index)
-    seeds = sum(len(one.last) for one in series)
+    compared = groups([one for one in series if not one.gradients])
+    studied = [one for one in series if one.gradients]
+    drawn = panels(series)
+    runs = sum(len(one.last) for one in series)
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         "<title>SCAL: results</title>",
-        f"<style>{_asset('page.css')}</style></head><body>",
+        f"<style>{_colours()}{_asset('page.css')}</style></head><body>",
         "<h1>SCAL and its rivals</h1>",
-        f'<p class="quiet">{len(names)} environments, {seeds} runs. Returns of greedy episodes; '
-        "lines are means over seeds, bands one standard deviation; intervals are 95 % bootstrap "
-        "intervals of the interquartile mean.</p>",
-        "<h2>At the end</h2>",
-        *(_standing([one for one in series if one.env == env]) for env in names),
-        "<h2>Learning curves</h2>",
-        legend(series),
+        f'<p class="quiet">{runs} runs in {len({one.env for one in series})} environments. Returns '
+        "are those of greedy episodes; lines are means over seeds, bands one standard deviation; "
+        "intervals are 95 % bootstrap intervals of the interquartile mean.</p>",
+        *(["<h2>At the end</h2>"] if compared else []),
+        *(_standing(env, steps, group) for (env, steps), group in compared),
+        *(["<h2>Two estimators of one gradient</h2>", _ratios(studied)] if studied else []),
+        "<h2>Figures</h2>",
+        legend(drawn),
         '<div class="figures">',
-        *(figure([one for one in series if one.env == env]) for env in names),
+        *map(figure, drawn),
         "</div>",
         "<h2>Speed</h2>",
         _speeds(series),
@@ -59,12 +73,20 @@ def page(series: list[Series], results: list[Result]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def figure(series: Sequence[Series]) -> str:
-    """The curves of one environment."""
-    name = series[0].env
-    last = int(max(one.steps[-1] for one in series))
-    low = float(min((one.mean - one.std).min() for one in series))
-    high = float(max((one.mean + one.std).max() for one in series))
+def figure(panel: Panel) -> str:
+    """One panel."""
+    last = float(max(line.across[-1] for line in panel.lines))
+    scale: Callable[[Any], Any] = np.log10 if panel.log else np.asarray
+    smallest = min(float(line.mean.min()) for line in panel.lines) / 2.0 if panel.log else -np.inf
+
+    def bounds(line: Line) -> tuple[Any, Any]:
+        return (
+            scale(np.maximum(line.mean - line.std, smallest)),
+            scale(np.maximum(line.mean + line.std, smallest)),
+        )
+
+    low = float(min(bounds(line)[0].min() for line in panel.lines))
+    high = float(max(bounds(line)[1].max() for line in panel.lines))
     low, high = (low - 1.0, high + 1.0) if low == high else (low, high)
 
     def across(steps: Any) -> Any:
@@ -73,57 +95,73 @@ def figure(series: Sequence[Series]) -> str:
     def up(values: Any) -> Any:
         return BOTTOM - (BOTTOM - TOP) * (np.asarray(values) - low) / (high - low)
 
-    lines = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{html.escape(name)}">']
-    for value in ticks(low, high):
-        y = float(up(value))
-        lines.append(f'<path class="mesh" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
-        lines.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{value:,.6g}</text>')
+    title = html.escape(panel.title)
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">']
+    for value in decades(low, high) if panel.log else ticks(low, high):
+        y, label = float(up(value)), 10.0**value if panel.log else value
+        parts.append(f'<path class="mesh" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
+        parts.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{label:,.6g}</text>')
     for value in ticks(0.0, last):
         x = float(across(value))
         label = f"{value / 1_000:,.6g}k" if last >= 10_000 else f"{value:,.6g}"
-        lines.append(f'<text x="{x:.1f}" y="{BOTTOM + 18}" text-anchor="middle">{label}</text>')
+        parts.append(f'<text x="{x:.1f}" y="{BOTTOM + 18}" text-anchor="middle">{label}</text>')
     middle = (LEFT + RIGHT) / 2
-    lines.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">interactions</text>')
-    lines.append(f'<path class="axis" d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"/>')
-    for one in series:
-        x = across(one.steps)
-        above, below = up(one.mean + one.std), up(one.mean - one.std)
-        band = _points(np.concatenate([x, x[::-1]]), np.concatenate([above, below[::-1]]))
-        lines.append(
-            f'<g class="series" data-who="{html.escape(one.who)}">'
-            f'<polygon class="band" fill="{_colour(one)}" points="{band}"/>'
-            f'<polyline class="mean{_dashes(one)}" stroke="{_colour(one)}" '
-            f'points="{_points(x, up(one.mean))}"/></g>'
+    words = html.escape(panel.across)
+    parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{words}</text>')
+    parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"/>')
+    for line in panel.lines:
+        x, (below, above) = across(line.across), bounds(line)
+        outline = _points(
+            np.concatenate([x, x[::-1]]), np.concatenate([up(above), up(below)[::-1]])
         )
-    lines.append(f'<line class="cursor" y1="{TOP}" y2="{BOTTOM}"/>')
+        colour, dashes = f"var(--{line.style.colour})", " dashed" * line.style.dashed
+        parts.append(
+            f'<g class="series" data-who="{html.escape(line.name)}">'
+            f'<polygon class="band" fill="{colour}" points="{outline}"/>'
+            f'<polyline class="mean{dashes}" stroke="{colour}" '
+            f'points="{_points(x, up(scale(line.mean)))}"/></g>'
+        )
+    parts.append(f'<line class="cursor" y1="{TOP}" y2="{BOTTOM}"/>')
     facts = {
-        "width": WIDTH, "left": LEFT, "right": RIGHT, "last": last,
+        "width": WIDTH, "left": LEFT, "right": RIGHT, "last": last, "across": panel.across,
         "series": {
-            one.who: {
-                "steps": one.steps.tolist(),
-                "mean": one.mean.round(2).tolist(),
-                "std": one.std.round(2).tolist(),
+            line.name: {
+                "steps": line.across.tolist(),
+                "mean": [float(f"{value:.4g}") for value in line.mean],
+                "std": [float(f"{value:.4g}") for value in line.std],
             }
-            for one in series
+            for line in panel.lines
         },
     }  # fmt: skip
     return (
-        f'<figure class="curves"><figcaption>{html.escape(name)}</figcaption>'
-        + "\n".join([*lines, "</svg>"])
+        f'<figure class="curves"><figcaption>{title}: {html.escape(panel.up)}</figcaption>'
+        + "\n".join([*parts, "</svg>"])
         + f'<div class="tip"></div><script type="application/json">{_json(facts)}</script></figure>'
     )
 
 
-def legend(series: Iterable[Series]) -> str:
+def legend(drawn: Iterable[Panel]) -> str:
     """A box for every name."""
-    shown = {one.who: one for one in series}
+    shown = {line.name: line.style for panel in drawn for line in panel.lines}
     boxes = (
         f'<label><input type="checkbox" checked value="{html.escape(name)}">'
-        f'<span class="swatch" style="background: {_colour(one)}"></span>'
-        f"{html.escape(name)}</label>"
-        for name, one in shown.items()
+        f'<span class="swatch{" broken" * style.dashed}" style="color: var(--{style.colour})">'
+        f"</span>{html.escape(name)}</label>"
+        for name, style in shown.items()
     )
     return f'<div class="legend">{"".join(boxes)}</div>'
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Powers of ten between two logarithms; ticks between them if there are too few.
+
+    >>> decades(-1.2, 2.1)
+    [-1.0, 0.0, 1.0, 2.0]
+    """
+    whole = [float(power) for power in range(int(np.ceil(low)), int(np.floor(high)) + 1)]
+    if len(whole) > 1:
+        return whole
+    return [float(np.log10(value)) for value in ticks(10.0**low, 10.0**high) if value > 0]
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
@@ -140,7 +178,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [float((first + number) * width) + 0.0 for number in range(count)]
 
 
-def _standing(series: Sequence[Series]) -> str:
+def _standing(env: str, steps: int, series: Sequence[Series]) -> str:
     """Who stands where in one environment, best first."""
     exact = any(one.gaps is not None for one in series)
     heads = ["", "seeds", "mean ± std", "worst", "IQM", "95 %"] + ["exact gap"] * exact
@@ -158,8 +196,20 @@ def _standing(series: Sequence[Series]) -> str:
         if exact:
             cells.append("" if one.gaps is None else f"{one.gaps[:, -1].mean():.2%}")
         rows.append((cells, "best" if place == 0 else ""))
-    title = f"<h3>{html.escape(series[0].env)}, {int(series[0].steps[-1]):,} interactions</h3>"
-    return title + _table(heads, rows)
+    return f"<h3>{html.escape(env)}, {steps:,} interactions</h3>" + _table(heads, rows)
+
+
+def _ratios(series: Iterable[Series]) -> str:
+    """How much larger the variance of g₂ is, in the second half of the runs."""
+    rows = []
+    for one in series:
+        given = f"{variance_ratio(one, '_given_sa'):.2f}" if one.random else "–"
+        rows.append(([f"{one.env}, {one.settings}", f"{variance_ratio(one):.2f}", given], ""))
+    note = (
+        '<p class="quiet">Variance of g₂ over that of g₁, geometric mean of the second half of all '
+        "runs; the last column holds s and a fixed, so that only s' is random.</p>"
+    )
+    return note + _table(["environment, preset", "Var g₂ / Var g₁", "given s and a"], rows)
 
 
 def _speeds(series: Iterable[Series]) -> str:
@@ -196,12 +246,12 @@ def _points(x: Any, y: Any) -> str:
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True))
 
 
-def _colour(one: Series) -> str:
-    return f"var(--{one.algorithm if one.algorithm in COLOURS else 'other'})"
-
-
-def _dashes(one: Series) -> str:
-    return "" if one.who == one.algorithm.upper() else " dashed"
+def _colours() -> str:
+    """The palette as variables of CSS."""
+    light, dark = (
+        "".join(f"--{name}: {pair[number]};" for name, pair in PALETTE.items()) for number in (0, 1)
+    )
+    return f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
 
 
 def _json(facts: Any) -> str:

@@ -25,6 +25,11 @@ class Series:
     env: str
     who: str
     algorithm: str
+    settings: str
+    changed: bool
+    """Whether options differ from the settings."""
+    gradients: bool
+    """Whether it is there for the variances of gradients, not to be compared."""
     steps: NDArray[np.int64]
     returns: NDArray[np.float64]
     """(seeds, marks)"""
@@ -49,6 +54,15 @@ class Series:
     def last(self) -> NDArray[np.float64]:
         """Returns of all seeds at the end."""
         return self.returns[:, -1]
+
+    def curve(self, name: str) -> NDArray[np.float64] | None:
+        """Returns or one of `MORE` (seeds, marks), if it was measured."""
+        return self.returns if name == "returns" else self.more.get(name)
+
+    @property
+    def random(self) -> bool:
+        """Whether transitions are, as far as gradients can tell."""
+        return bool((self.more["variance_x_given_sa"] > 0).all())
 
     @property
     def gaps(self) -> NDArray[np.float64] | None:
@@ -87,16 +101,20 @@ def read(folders: Iterable[Path]) -> list[tuple[Result, float]]:
 
 
 def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
-    """One series per environment, length of runs, algorithm and setting."""
-    groups: dict[tuple[str, int, str], list[tuple[Result, float]]] = {}
-    for result, seconds in results:
+    """One series per environment, length of runs, algorithm and setting; SCAL comes first."""
+    groups: dict[tuple[str, int, str, bool], list[tuple[Result, float]]] = {}
+    for result, seconds in sorted(results, key=lambda pair: _place(pair[0]["cell"])):
         cell = result["cell"]
-        groups.setdefault((cell["env"], cell["steps"], who(cell)), []).append((result, seconds))
+        key = cell["env"], cell["steps"], who(cell), cell["gradients"]
+        groups.setdefault(key, []).append((result, seconds))
     return [
         Series(
             env=env,
             who=name,
             algorithm=group[0][0]["cell"]["algorithm"],
+            settings=group[0][0]["cell"]["settings"],
+            changed=bool(group[0][0]["cell"]["options"]),
+            gradients=gradients,
             steps=np.array(group[0][0]["steps"]),
             returns=np.array([curve for result, _ in group for curve in result["returns"]]),
             more={
@@ -107,5 +125,17 @@ def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
             policies=[policy for result, _ in group for policy in result.get("policies", [])],
             seconds=sum(seconds for _, seconds in group),
         )
-        for (env, _, name), group in groups.items()
+        for (env, _, name, gradients), group in groups.items()
     ]
+
+
+def _place(cell: dict[str, Any]) -> tuple[Any, ...]:
+    rival, tuned = cell["algorithm"] != "scal", cell["settings"] != "default"
+    return rival, cell["algorithm"], tuned, cell["options"], cell["seed"]
+
+
+def variance_ratio(one: Series, given: str = "") -> float:
+    """Var g₂ / Var g₁, geometric mean over seeds and the second half of the marks."""
+    late = slice(len(one.steps) // 2, None)
+    ratio = one.more[f"variance_z{given}"] / one.more[f"variance_x{given}"]
+    return float(np.exp(np.log(ratio[:, late]).mean()))
