@@ -12,6 +12,7 @@ from scipy.stats import chisquare
 
 import scal
 from scal.envs.compiled import FUNCTIONAL, functional_env
+from scal.envs.noisy_acrobot import NOISE, RANGE
 from scal.run.spaces import adapt
 
 CLASSIC = {
@@ -20,7 +21,7 @@ CLASSIC = {
     "Acrobot-v1": ([np.pi, np.pi, 4 * np.pi, 9 * np.pi], [0.1] * 4),
     "Pendulum-v1": ([3 * np.pi, 8.0], [np.pi, 1.0]),
 }
-EVERY = [*CLASSIC, "scal/Inventory-v0"]
+EVERY = [*CLASSIC, "scal/Inventory-v0", "scal/NoisyAcrobot-v0"]
 COUNT = 100_000
 
 
@@ -273,3 +274,25 @@ def test_exact_side_does_not_wait_for_jax():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert '"policy"' in done.stdout
+
+
+def test_noise_is_the_same_in_both_forms_of_acrobot():
+    state, action, draws = np.array([2.0, -1.0, 3.0, -5.0]), 2, 2_000
+    env = gym.make("scal/NoisyAcrobot-v0").unwrapped
+    env.reset(seed=0)
+    seen = np.zeros((draws, 4))
+    for number in range(draws):
+        env.state = state.copy()
+        _, reward, terminated, _, _ = env.step(action)
+        assert reward == (0.0 if terminated else -1.0)
+        seen[number] = env.state
+    keys = jax.random.split(jax.random.key(0), draws)
+    step = functional_env("scal/NoisyAcrobot-v0").step
+    compiled, rewards, terminated = jax.vmap(step, (0, None, None))(keys, jnp.array(state), action)
+    assert (np.asarray(rewards) == np.where(terminated, 0.0, -1.0)).all()
+    noise = NOISE * np.array(RANGE)
+    undisturbed, _, _ = functional_env("Acrobot-v1").step(keys[0], jnp.array(state), action)
+    for values in (seen, np.asarray(compiled)):
+        error = 5 * noise / np.sqrt(draws)
+        assert (np.abs(values.mean(axis=0) - undisturbed) < error).all()
+        np.testing.assert_allclose(values.std(axis=0), noise, rtol=0.1)
