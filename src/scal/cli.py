@@ -153,7 +153,7 @@ class Report:
     """Turn results of `scal bench` into one HTML page."""
 
     folders: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of results."""
+    """Folders of results, or files of experiments/results."""
     out: str = "report.html"
     """The page."""
     figures: Path | None = None

@@ -219,3 +219,15 @@ def test_predicted_mass():
     kappa = PAPER.kappa
     found = float(scal.predicted_mass(PAPER, jnp.ones(())))
     assert found == pytest.approx((kappa - 1) / (2 * kappa - 1))
+
+
+def test_only_the_last_part_of_a_long_run_is_replayed():
+    many = 4 * replay.RECENT
+    buffer = replay.init_replay(SPACES, many, 1, 1)
+    ages = jnp.arange(many, dtype=jnp.float32)
+    ring = buffer.ring.at[:, 0, 0].set(ages)
+    full = dataclasses.replace(buffer, ring=ring, stored=jnp.int32(many))
+    for share, oldest in ((0.5, many // 2), (0.01, many - replay.RECENT)):
+        drawn = replay.sample(jax.random.key(0), full, 4096, 1, 1.0, share).window.observation
+        assert oldest <= drawn.min() < oldest + 50
+        assert many - 50 < drawn.max() < many

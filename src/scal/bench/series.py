@@ -86,10 +86,13 @@ def who(cell: dict[str, Any]) -> str:
     return cell["algorithm"].upper() + settings + changes
 
 
-def read(folders: Iterable[Path]) -> list[tuple[Result, float]]:
-    """All results of some grids, with the seconds that each took."""
+def read(sources: Iterable[Path]) -> list[tuple[Result, float]]:
+    """All results of some grids, with the seconds that each took; folders, or files of `pack`."""
     found = []
-    for folder in folders:
+    for folder in sources:
+        if folder.suffix == ".json":
+            found += _unpacked(folder)
+            continue
         paths = sorted((folder / "cells").glob("*.json"))
         if not paths:
             raise ValueError(f"folder {folder} holds no results; run scal bench --out {folder}")
@@ -98,6 +101,24 @@ def read(folders: Iterable[Path]) -> list[tuple[Result, float]]:
             seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else 0.0
             found.append((json.loads(path.read_text()), seconds))
     return found
+
+
+def pack(results: Iterable[tuple[Result, float]]) -> list[dict[str, Any]]:
+    """For a JSON object that has them under `cells`."""
+    return [{**result, "seconds": round(seconds, 1)} for result, seconds in results]
+
+
+def _unpacked(path: Path) -> list[tuple[Result, float]]:
+    try:
+        cells = json.loads(path.read_text())["cells"]
+        return [
+            ({name: value for name, value in cell.items() if name != "seconds"}, cell["seconds"])
+            for cell in cells
+        ]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            f"file {path} holds no results; name a folder of scal bench or a file of experiments/"
+        ) from error
 
 
 def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:

@@ -70,6 +70,8 @@ class Config:
     """Transitions per update."""
     replay_size: int = 10_000
     """Transitions that are kept."""
+    replay_share: float = 0.1
+    """Share of the run so far, its last part, that is replayed; at least 10,000 transitions."""
     warmup: int = 1_000
     """Interactions before the first update."""
     epsilon: float = 0.05
@@ -105,6 +107,7 @@ class Config:
 _BOUNDS: dict[str, tuple[float, float]] = {
     "gamma": (0.0, 1.0 - 1e-9),
     "flow": (0.0, 1.0),
+    "replay_share": (0.0, 1.0),
     "s0_mix": (0.0, 1.0),
     "epsilon": (0.0, 1.0),
     "warmup": (0, float("inf")),
@@ -149,7 +152,7 @@ class Preset(NamedTuple):
 
 DEFAULT = Config()
 
-CONTINUOUS = dataclasses.replace(DEFAULT, gamma=0.995, lr_multiplier=3e-4)
+CONTINUOUS = dataclasses.replace(DEFAULT, gamma=0.995, lr_multiplier=3e-4, replay_size=100_000)
 
 PAPER = Config(
     gamma=0.98,
@@ -173,6 +176,7 @@ PAPER = Config(
     period_multiplier=384,
     sampling="proportional",
     replay_size=50_000,
+    replay_share=1.0,
     learn_sigma=False,
 )
 

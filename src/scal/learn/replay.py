@@ -20,6 +20,7 @@ Array = jax.Array
 Weigh = Callable[[Any], Array]
 """Transitions → weights."""
 
+RECENT = 10_000
 CANDIDATES = 16
 """Uniform draws per sample that proportional sampling chooses among."""
 
@@ -103,9 +104,18 @@ def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
 
 
 def sample(
-    key: Array, replay: Replay, size: int, steps: int, s0_mix: float, weigh: Weigh | None = None
+    key: Array,
+    replay: Replay,
+    size: int,
+    steps: int,
+    s0_mix: float,
+    share: float = 1.0,
+    weigh: Weigh | None = None,
 ) -> Batch:
     """Draw windows evenly, or in proportion to `weigh(transitions)` among 16 times as many.
+
+    They are drawn from the last `share` of all transitions so far, and from at least `RECENT`, as
+    far as these are kept.
 
     The exact proportional draw would price every stored transition at every update. Drawing evenly
     first and choosing among the candidates has the same distribution up to the sampling error of
@@ -118,7 +128,9 @@ def sample(
     draws = size if weigh is None else CANDIDATES * size
     # one draw of random numbers for everything: drawing is what sampling costs
     age, lane, initial, mix = jax.random.uniform(key, (4, draws))
-    ages, lanes = _below(age, kept), _below(lane, environments)
+    last = jnp.maximum(share * replay.stored, RECENT // environments).astype(jnp.int32)
+    last = jnp.minimum(last, kept)
+    ages, lanes = kept - last + _below(age, last), _below(lane, environments)
     if weigh is not None:
         weights = weigh(_rows(replay, ages, lanes))
         floor = 1e-2 * weights.mean() + 1e-6

@@ -120,7 +120,13 @@ def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, A
     key, sample_key = jax.random.split(learner.key)
     weigh = partial(violation, learner, config) if config.sampling == "proportional" else None
     batch = replay.sample(
-        sample_key, learner.replay, config.batch_size, config.n_steps, config.s0_mix, weigh
+        sample_key,
+        learner.replay,
+        config.batch_size,
+        config.n_steps,
+        config.s0_mix,
+        config.replay_share,
+        weigh,
     )
     return update_on(learner._replace(key=key), batch, spaces, config)
 

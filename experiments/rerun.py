@@ -1,0 +1,44 @@
+"""Run a suite of section 7 again and draw its figure, or only draw what is committed.
+
+python -m experiments.fig5_discrete                draws experiments/results/discrete.json
+python -m experiments.fig5_discrete --run          runs what is missing, then packs and draws
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.provenance import provenance
+from rich.console import Console
+
+from scal.bench import figures, show
+from scal.bench.grid import Grid
+from scal.bench.panels import Panel, panels
+from scal.bench.runners import Processes
+from scal.bench.series import gather, pack, read
+from scal.bench.suites import SUITES
+
+ROOT = Path(__file__).parents[1]
+RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
+
+
+def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel: True) -> None:
+    """`wanted` says which panels of the suite the figure has."""
+    options = argparse.ArgumentParser(description=SUITES[suite].__doc__)
+    options.add_argument("--run", action="store_true", help="run what is missing first")
+    options.add_argument("--workers", type=int, default=1, help="cells at a time")
+    options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments" / suite)
+    given = options.parse_args()
+    packed = RESULTS / f"{suite}.json"
+    if given.run:
+        grid = Grid(given.folder, SUITES[suite]())
+        runner = Processes(given.workers)
+        for event in show.Board(grid, runner.slots).follow(grid.run(runner)):
+            print(f"failed: {event.cell.name}: {event.reason}")
+        found = {"provenance": provenance(), "suite": suite, "cells": pack(read([given.folder]))}
+        packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
+    series = gather(read([packed]))
+    Console().print(show.summary(one for one in series if not one.gradients))
+    chosen = [panel for panel in panels(series) if wanted(panel)]
+    print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
