@@ -32,8 +32,8 @@ from scal.learn.config import Config
 Array = jax.Array
 
 SIGMA_BOUNDS = (0.3, 1.35)
-"""σ is learned between these. The smaller it is, the further a step of the weights moves log π: runs
-whose σ went to 0.05 fell apart."""
+"""σ is learned between these. The smaller it is, the further a step of the weights moves log π:
+runs whose σ went to 0.05 fell apart."""
 
 SIGMA_SPEED = 0.25
 """How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
