@@ -3,8 +3,8 @@
     python -m benchmarks.grid              overhead per cell, local and Ray
     python -m benchmarks.grid --chaos 64   so many short cells on Ray, while its workers are killed
 
-The overhead of a cell is what passes between its start and its end besides the seconds that it counts
-itself: starting Python, importing, filing the result.
+The overhead of a cell is what passes between its start and its end besides the seconds that it
+counts itself: starting Python, importing, filing the result.
 """
 
 import argparse
@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import provenance
-
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
 from scal.bench.runners import Processes, Ray, Runner
