@@ -1,0 +1,40 @@
+"""Committed results, their figures and what the documents say of them agree."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from experiments import tables
+from experiments.rerun import FIGURES, RESULTS
+
+from scal.bench.cell import Cell
+from scal.bench.panels import panels
+from scal.bench.series import gather, read
+from scal.bench.suites import SUITES
+
+THERE = [suite for suite in tables.SUITES if (RESULTS / f"{suite}.json").exists()]
+PAGE = FIGURES.parent / "results.md"
+
+
+@pytest.mark.parametrize("suite", THERE)
+def test_results_are_cells_of_the_suite_and_the_page_shows_them(suite):
+    path = RESULTS / f"{suite}.json"
+    facts = json.loads(path.read_text())
+    assert re.fullmatch("[0-9a-f]{40}", facts["provenance"]["commit"])
+    cells = {Cell.read(one["cell"]) for one in facts["cells"]}
+    assert cells <= set(SUITES[suite]())
+    for panel in panels(gather(read([path]))):
+        for line in panel.lines:
+            assert np.isfinite(line.mean).all()
+            assert len(line.across) == len(line.mean)
+    page = PAGE.read_text()
+    assert tables.table(suite) in page
+    drawn = re.findall(r"figures/(fig\d_\w+\.svg)", page)
+    assert drawn
+    assert all((FIGURES / name).exists() for name in drawn)
+
+
+def test_every_figure_of_section_7_has_a_script():
+    scripts = sorted(path.stem for path in (FIGURES.parents[1] / "experiments").glob("fig*.py"))
+    assert [name[:4] for name in scripts] == ["fig2", "fig3", "fig4", "fig5", "fig6"]
