@@ -2,11 +2,15 @@
 
 from scal.envs.acrobot import ACROBOT
 from scal.envs.cartpole import CARTPOLE
+from scal.envs.catch import Catch
 from scal.envs.functional import FunctionalEnv
 from scal.envs.inventory import Inventory
 from scal.envs.pendulum import PENDULUM
 
-FUNCTIONAL = {env.name: env for env in (ACROBOT, CARTPOLE, PENDULUM, Inventory().functional())}
+FUNCTIONAL = {
+    env.name: env
+    for env in (ACROBOT, CARTPOLE, PENDULUM, Inventory().functional(), Catch().functional())
+}
 
 
 def functional_env(name: str) -> FunctionalEnv | None:
