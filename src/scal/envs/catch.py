@@ -3,8 +3,8 @@
     column' = column + drift, sent back by the walls        bat' = bat + a − 1, stopped by them
 
 The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat in the middle. When the
-ball has reached the bottom row, after side − 1 steps, the episode ends with 1 if the bat is there
-and −1 if not. One frame does not show the drift, two do, and from then on every ball can be caught:
+ball has reached the bottom row, after side − 1 steps, the episode ends with 1 if it falls on the bat
+and with −1 if not. One frame does not show the drift, two do, and from then on every ball can be caught:
 the best return is 1 in every episode. The same functions make the Gymnasium environment
 `scal/Catch-v0` and its copy in JAX.
 """
@@ -31,12 +31,14 @@ class Catch:
 
     side: int = 10
     """Pixels."""
-    reach: int = 0
+    reach: int = 1
     """Pixels of the bat to the left and to the right of its middle."""
 
     def __post_init__(self) -> None:
         if self.side < 4:
             raise ValueError(f"side is {self.side}; use a whole number of at least 4")
+        if self.reach < 0:
+            raise ValueError(f"reach is {self.reach}; use a whole number of at least 0")
 
     def fall(self, column: Any, drift: Any, xp: Any = np) -> tuple[Any, Any]:
         """Column and drift of the ball, a row further down."""
@@ -95,8 +97,8 @@ class CatchEnv(gym.Env[Frame, np.int64]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012  (Gymnasium's way)
 
-    def __init__(self, side: int = 10, render_mode: str | None = None) -> None:
-        self.game, self.render_mode = Catch(side), render_mode
+    def __init__(self, side: int = 10, reach: int = 1, render_mode: str | None = None) -> None:
+        self.game, self.render_mode = Catch(side, reach), render_mode
         self.observation_space = gym.spaces.Box(0, 255, (side, side), np.uint8)
         self.action_space = gym.spaces.Discrete(3)
         self.row = self.column = self.drift = self.bat = 0
