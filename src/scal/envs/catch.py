@@ -3,9 +3,9 @@
     column' = column + drift, sent back by the walls        bat' = bat + a − 1, stopped by them
 
 The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat in the middle. When the
-ball has reached the bottom row, after side − 1 steps, the episode ends with 1 if it falls on the bat
-and with −1 if not. One frame does not show the drift, two do, and from then on every ball can be caught:
-the best return is 1 in every episode. The same functions make the Gymnasium environment
+ball has reached the bottom row, after side − 1 steps, the episode ends with 1 if it is on the bat
+and with −1 if not. One frame does not show the drift, two do, and from then on every ball can be
+caught: the best return is 1 in every episode. The same functions make the Gymnasium environment
 `scal/Catch-v0` and its copy in JAX.
 """
 
