@@ -153,7 +153,7 @@ SCREEN: dict[str, Any] = {
     "warmup": 4_000,
     "width": 256,
 }
-"""What differs for screens: an update costs a hundred times as much, so that there are fewer, and
+"""What differs for screens: an update costs hundreds of times as much, so that there are fewer, and
 the window holds the interactions of as many updates as otherwise."""
 
 

@@ -217,16 +217,18 @@ def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
     import scal.envs  # noqa: F401  (registers scal/Inventory-v0 and scal/Catch-v0)
 
     name = env if isinstance(env, str) else env.id
-    if name.startswith(ATARI):
-        require("ale_py", "atari")
+    atari = name.startswith(ATARI)
+    if atari:
+        ale = require("ale_py", "atari")
         require("cv2", "atari")
-        if isinstance(env, str):
-            return prepare_atari(gym.make(env, **{"frameskip": 1} | arguments))
+        ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
     spec = gym.registry.get(env) if isinstance(env, str) else env
     known = spec is not None and "envs.mujoco" in str(spec.entry_point)
     quiet = _without_settotalmass() if known and find_spec("mujoco") else nullcontext()
     try:
         with quiet:
+            if atari and isinstance(env, str):
+                return prepare_atari(gym.make(env, **{"frameskip": 1} | arguments))
             return gym.make(env, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
