@@ -2,11 +2,11 @@
 
     column' = column + drift, sent back by the walls        bat' = bat + a − 1, stopped by them
 
-The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat in the middle. When the
-ball has reached the bottom row, after side − 1 steps, the episode ends with 1 if it is on the bat
-and with −1 if not. One frame does not show the drift, two do, and from then on every ball can be
-caught: the best return is 1 in every episode. The same functions make the Gymnasium environment
-`scal/Catch-v0` and its copy in JAX.
+The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat anywhere in the bottom
+row. When the ball has come down to it, after side − 1 steps, the episode ends with 1 if it is on
+the bat and with −1 if not. One frame does not show the drift, two do, and after the first step there
+is time to go anywhere: the best return is 1 in every episode. The same functions make the Gymnasium
+environment `scal/Catch-v0` and its copy in JAX.
 """
 
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Catch:
     def __post_init__(self) -> None:
         if self.side < 4:
             raise ValueError(f"side is {self.side}; use a whole number of at least 4")
-        if self.reach < 0:
-            raise ValueError(f"reach is {self.reach}; use a whole number of at least 0")
+        if self.reach < 1:
+            raise ValueError(f"reach is {self.reach}; use a whole number of at least 1")
 
     def fall(self, column: Any, drift: Any, xp: Any = np) -> tuple[Any, Any]:
         """Column and drift of the ball, a row further down."""
@@ -70,10 +70,11 @@ class Catch:
         from scal.envs.functional import FunctionalEnv, Spaces
 
         def reset(key: "Key") -> jax.Array:
-            column_key, drift_key = jax.random.split(key)
+            column_key, drift_key, bat_key = jax.random.split(key, 3)
             column = jax.random.randint(column_key, (), 0, self.side)
             drift = jax.random.randint(drift_key, (), -1, 2)
-            return jnp.stack([jnp.zeros_like(column), column, drift, self.side // 2])
+            bat = jax.random.randint(bat_key, (), 0, self.side)
+            return jnp.stack([jnp.zeros_like(column), column, drift, bat])
 
         def observe(state: jax.Array) -> jax.Array:
             row, column, _, bat = state
@@ -106,11 +107,12 @@ class CatchEnv(gym.Env[Frame, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Frame, dict[str, Any]]:
-        """Drop another ball; the seed decides where it starts and how it drifts."""
+        """Drop another ball; the seed decides how it starts, and where the bat does."""
         super().reset(seed=seed)
-        self.row, self.bat = 0, self.game.side // 2
+        self.row = 0
         self.column = int(self.np_random.integers(self.game.side))
         self.drift = int(self.np_random.integers(-1, 2))
+        self.bat = int(self.np_random.integers(self.game.side))
         return self._frame(), {}
 
     def step(self, action: np.int64) -> tuple[Frame, float, bool, bool, dict[str, Any]]:
