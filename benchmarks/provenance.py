@@ -8,7 +8,7 @@ from typing import Any
 
 PACKAGES = (
     "scal-rl", "numpy", "scipy", "highspy", "jax", "gymnasium", "quantecon", "mdpsolver",
-    "mujoco", "torch", "stable-baselines3", "sbx-rl",
+    "mujoco", "torch", "stable-baselines3", "sbx-rl", "ale-py", "opencv-python-headless",
 )  # fmt: skip
 
 

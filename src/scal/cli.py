@@ -335,6 +335,8 @@ def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
 def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorboard: bool) -> int:
     from scal.run import training
 
+    if agent.memory:
+        print(agent.memory)
     finished = training.train(agent, steps, folder, not quiet, tensorboard)
     if not finished:
         print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
@@ -356,17 +358,18 @@ Command = Solve | Train | Resume | Eval | Bench | Report | Doctor
 def parse(arguments: list[str]) -> Command:
     """The command that the arguments spell.
 
-    `--preset` and the environment's kind of actions decide the defaults of all options.
+    `--preset` and the kind of environment decide the defaults of all options.
     """
     words = [word for text in arguments for word in text.split("=", 1)]
     following = dict(pairwise(words))
     preset = PRESETS.get(following.get("--preset", "default"), PRESETS["default"])
     command = _parse(arguments, preset.discrete)
     if isinstance(command, Train):
-        from scal.run.spaces import has_continuous_actions
+        from scal.run.spaces import spaces_of
 
-        if has_continuous_actions(command.env):
-            return _parse(arguments, preset.continuous)
+        spaces = spaces_of(command.env)
+        if spaces is not None and preset.of(spaces) != preset.discrete:
+            return _parse(arguments, preset.of(spaces))
     return command
 
 

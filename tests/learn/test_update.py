@@ -151,7 +151,7 @@ CHANGES = {
     "anneal_steps": 100, "clip": 1e-3, "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9,
     "width": 16, "depth": 1,
 }  # fmt: skip
-ELSEWHERE = {"sigma", "learn_sigma", "warmup", "replay_share"}
+ELSEWHERE = {"sigma", "learn_sigma", "warmup", "replay_share", "update_every"}
 """For continuous actions, in the loops, and in long runs."""
 
 

@@ -2,13 +2,22 @@
 
 from scal.envs.acrobot import ACROBOT
 from scal.envs.cartpole import CARTPOLE
+from scal.envs.catch import Catch
 from scal.envs.functional import FunctionalEnv
 from scal.envs.inventory import Inventory
 from scal.envs.noisy_acrobot import NOISY_ACROBOT
 from scal.envs.pendulum import PENDULUM
 
 FUNCTIONAL = {
-    env.name: env for env in (ACROBOT, CARTPOLE, PENDULUM, NOISY_ACROBOT, Inventory().functional())
+    env.name: env
+    for env in (
+        ACROBOT,
+        CARTPOLE,
+        PENDULUM,
+        NOISY_ACROBOT,
+        Inventory().functional(),
+        Catch().functional(),
+    )
 }
 
 

@@ -2,8 +2,8 @@
 
     s ~ reset(key)        o = observe(s)        s', r, terminated = step(key, s, a)
 
-All numbers are float32, and every function works under `jit` and `vmap`. Nothing here counts steps:
-whoever runs the loop cuts episodes off after `time_limit` steps.
+All numbers are float32, but for the uint8 of frames, and every function works under `jit` and
+`vmap`. Nothing here counts steps: whoever runs the loop cuts episodes off after `time_limit` steps.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,15 @@ State = Any
 Transition = tuple[State, jax.Array, jax.Array]
 """(next state, reward, terminated)"""
 
+SCREEN = 36
+"""Pixels of the shorter side from which on an image is a screen and no board."""
+
 
 class Spaces(NamedTuple):
     """What goes in and what comes out."""
 
     observation_size: int
-    """Length of the observation, a vector."""
+    """Length of the observation, a vector, or the number of its pixels."""
     action_size: int
     """Number of actions if they are discrete, dimension of an action otherwise."""
     discrete: bool
@@ -33,6 +36,15 @@ class Spaces(NamedTuple):
     """ā for each dimension: continuous actions lie in [−ā, ā]."""
     ordered: bool = False
     """Discrete actions are amounts, each like its neighbours."""
+    image: tuple[int, ...] = ()
+    """Planes, height and width of a frame, if observations are frames."""
+    stack: int = 1
+    """So many frames, from the oldest to the newest, are one observation."""
+
+    @property
+    def screen(self) -> bool:
+        """Whether observations are frames of a screen, and learning from one is a lot of work."""
+        return bool(self.image) and min(self.image[1:]) >= SCREEN
 
 
 class FunctionalEnv(NamedTuple):
@@ -47,7 +59,7 @@ class FunctionalEnv(NamedTuple):
     reset: Callable[[Key], State]
     """A random start."""
     observe: Callable[[State], jax.Array]
-    """The observation of a state."""
+    """The observation of a state, or its newest frame."""
     step: Callable[[Key, State, jax.Array], Transition]
     """One transition."""
 

@@ -2,12 +2,16 @@
 
 The preset `default` is the form that learns best, `paper` the paper's own; docs/deviations.md says
 what each difference buys. An option exists because the two differ in it, or because a problem needs
-it. Nothing depends on the environment but for the few numbers that depend on the kind of actions.
+it. Nothing depends on the environment but for the few numbers that depend on the kind of actions,
+and on whether a screen is watched.
 """
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from scal.envs.functional import Spaces
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,8 @@ class Config:
     """Share of the run so far, its last part, that is replayed; at least 10,000 transitions."""
     warmup: int = 1_000
     """Interactions before the first update."""
+    update_every: int = 1
+    """Interactions per update."""
     epsilon: float = 0.05
     """Share of uniform actions in the behaviour, for discrete actions."""
     sigma: float = 0.7
@@ -115,7 +121,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 _AT_LEAST_ONE = {
     "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "depth",
+    "width", "depth", "update_every",
 }  # fmt: skip
 _CHOICES = {
     "units": ("state", "all", "raw"),
@@ -143,11 +149,28 @@ def _check(name: str, value: Any) -> None:
             raise ValueError(f"{name} is {value!r}; use at least {low:g}{upper}")
 
 
+SCREEN: dict[str, Any] = {
+    "update_every": 4,
+    "batch_size": 32,
+    "replay_size": 40_000,
+    "replay_share": 1.0,
+    "warmup": 4_000,
+    "width": 256,
+}
+"""What differs for screens: an update costs hundreds of times as much, so that there are fewer, and
+the window holds the interactions of as many updates as otherwise."""
+
+
 class Preset(NamedTuple):
     """Options for each kind of actions."""
 
     discrete: Config
     continuous: Config
+
+    def of(self, spaces: "Spaces") -> Config:
+        """The options for such an environment."""
+        config = self.discrete if spaces.discrete else self.continuous
+        return dataclasses.replace(config, **SCREEN) if spaces.screen else config
 
 
 DEFAULT = Config()

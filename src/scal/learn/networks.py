@@ -7,6 +7,8 @@
               logits of a softmax or the mean of a Gaussian before the tanh, whose deviations,
               one per dimension and the same in all states, are parameters too
 
+Where observations are frames, convolutional layers come first, for each of the three its own.
+
 Where actions are ordered, like amounts, a logit is a sum over the levels below and above its
 action, so that what is learned of one amount holds for its neighbours too.
 
@@ -28,6 +30,7 @@ from jax.tree_util import PyTreeDef, register_dataclass
 from scal.envs.functional import Spaces
 from scal.envs.levels import levels
 from scal.learn.config import Config
+from scal.learn.convolution import Layer, embed, embedded_size, init_convolution
 
 Array = jax.Array
 
@@ -39,24 +42,26 @@ SIGMA_SPEED = 0.25
 """How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
 
 
-class Layer(NamedTuple):
-    """An affine map."""
-
-    weight: Array
-    bias: Array
-
-
 class Value(NamedTuple):
     """The layers of V and of the spread of its TD errors."""
 
+    convolution: list[Layer]
     trunk: list[Layer]
     value: Layer
     spread: Layer
 
 
+class Slack(NamedTuple):
+    """The layers of h."""
+
+    convolution: list[Layer]
+    trunk: list[Layer]
+
+
 class Multiplier(NamedTuple):
     """The layers of x."""
 
+    convolution: list[Layer]
     trunk: list[Layer]
     mass: Layer
     policy: Layer
@@ -118,18 +123,25 @@ class Networks(NamedTuple):
 def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
     """Random parameters; V starts near 0, x₁ near 1, the policy near uniform."""
     keys = jax.random.split(key, 6)
-    hidden = [spaces.observation_size, *[config.width] * config.depth]
+    hidden = [embedded_size(spaces), *[config.width] * config.depth]
     return Networks(
         value=Parameters.of(
             Value(
+                convolution=init_convolution(keys[0], spaces),
                 trunk=_layers(keys[0], hidden),
                 value=_layer(keys[5], hidden[-1], 1, 0.01),
                 spread=_layer(keys[5], hidden[-1], 1, 0.0),  # zeros, whatever the key
             )
         ),
-        slack=Parameters.of(_layers(keys[1], [*hidden, spaces.action_size])),
+        slack=Parameters.of(
+            Slack(
+                convolution=init_convolution(keys[1], spaces),
+                trunk=_layers(keys[1], [*hidden, spaces.action_size]),
+            )
+        ),
         multiplier=Parameters.of(
             Multiplier(
+                convolution=init_convolution(keys[2], spaces),
                 trunk=_layers(keys[2], hidden),
                 mass=_layer(keys[3], hidden[-1], 1, 0.0),
                 policy=_layer(keys[4], hidden[-1], spaces.action_size, 0.01),
@@ -150,14 +162,15 @@ def value_and_spread(phi: Parameters, observation: Array) -> tuple[Array, Array]
     The spread uses V's features and does not shape them.
     """
     layers: Value = phi.layers
-    features = jnp.tanh(_mlp(layers.trunk, observation))
+    features = jnp.tanh(_mlp(layers.trunk, embed(layers.convolution, observation)))
     spread = _affine(layers.spread, jax.lax.stop_gradient(features))[..., 0]
     return _affine(layers.value, features)[..., 0], jnp.clip(spread, -5.0, 5.0)
 
 
 def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C: float) -> Array:
     """h(s, a) ≥ 0; a continuous action is given before the tanh."""
-    output = _mlp(psi.layers, observation)
+    layers: Slack = psi.layers
+    output = _mlp(layers.trunk, embed(layers.convolution, observation))
     if discrete:
         return C * jax.nn.softplus(_pick(output, action) - 2.0)
     return C * (1.0 - jnp.exp(-jnp.sum((jnp.tanh(action) - output) ** 2, axis=-1)))
@@ -168,7 +181,7 @@ def heads(
 ) -> tuple[Array, Any]:
     """x₁(s) and x₂(s): logits, or a `Gaussian`."""
     layers: Multiplier = theta.layers
-    features = jnp.tanh(_mlp(layers.trunk, observation))
+    features = jnp.tanh(_mlp(layers.trunk, embed(layers.convolution, observation)))
     one = jnp.log(jnp.expm1(1.0))
     mass = jax.nn.softplus(_affine(layers.mass, features)[..., 0] + one)
     head = _affine(layers.policy, features)

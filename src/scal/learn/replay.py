@@ -2,9 +2,11 @@
 
 The ring is one array, so that the buffer lives inside one compiled program and a transition is read
 and written at once. Time is its first axis, parallel environments the second: the successor of row
-t is row t + 1, unless an episode ended there or nothing newer has been stored.
+t is row t + 1, unless an episode ended there or nothing newer has been stored. Where observations
+are frames, the ring holds where they are kept (`scal.learn.frames`).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -14,6 +16,8 @@ import jax.numpy as jnp
 from jax.tree_util import register_dataclass
 
 from scal.envs.functional import Spaces
+from scal.learn import frames as film
+from scal.learn.frames import Frames
 
 Array = jax.Array
 
@@ -35,7 +39,7 @@ class Transition(NamedTuple):
     """log π_b of the action."""
     reward: Array
     next_observation: Array
-    """What the step led to, before any reset."""
+    """What the step led to, before any reset; when it is stored, the newest frame of it."""
     terminated: Array
     """The MDP ended: nothing to bootstrap from."""
     ended: Array
@@ -52,7 +56,9 @@ class Replay:
     stored: Array
     """Rows ever stored."""
     initial: Array
+    """Observations, or frames."""
     initial_stored: Array
+    frames: Frames | None
     spaces: Spaces = field(metadata={"static": True})
 
 
@@ -68,12 +74,16 @@ class Batch(NamedTuple):
 def init_replay(spaces: Spaces, capacity: int, environments: int, initial_states: int) -> Replay:
     """An empty buffer of `capacity` transitions in all."""
     time = max(capacity // environments, 1)
-    width = 2 * spaces.observation_size + (1 if spaces.discrete else spaces.action_size) + 4
+    width = 2 * _entries(spaces) + (1 if spaces.discrete else spaces.action_size) + 4
+    pixels = math.prod(spaces.image)
     return Replay(
         ring=jnp.zeros((time, environments, width)),
         stored=jnp.zeros((), jnp.int32),
-        initial=jnp.zeros((initial_states, spaces.observation_size)),
+        initial=jnp.zeros((initial_states, pixels), jnp.uint8)
+        if spaces.image
+        else jnp.zeros((initial_states, spaces.observation_size)),
         initial_stored=jnp.zeros((), jnp.int32),
+        frames=film.init_frames(spaces, time, environments) if spaces.image else None,
         spaces=spaces,
     )
 
@@ -81,6 +91,12 @@ def init_replay(spaces: Spaces, capacity: int, environments: int, initial_states
 def store(replay: Replay, row: Transition) -> Replay:
     """Add one row, over the oldest if the window is full."""
     place = replay.stored % replay.ring.shape[0]
+    if replay.frames is not None:
+        before = replay.frames
+        after = film.follow(before, row.next_observation)
+        row = row._replace(observation=film.places(before), next_observation=film.places(after))
+        oldest = after.oldest.at[place].set(before.seen.min())
+        replay = replace(replay, frames=replace(after, oldest=oldest))
     ring = jax.lax.dynamic_update_index_in_dim(replay.ring, _pack(row), place, axis=0)
     return replace(replay, ring=ring, stored=replay.stored + 1)
 
@@ -92,7 +108,13 @@ def cut(replay: Replay) -> Replay:
 
 
 def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
-    """Add the observations (N, …) of the environments in which an episode has just started."""
+    """Add the observations (N, …) of the environments in which an episode has just started.
+
+    Frames of them are the first that these environments show.
+    """
+    if replay.frames is not None:
+        replay = replace(replay, frames=film.restart(replay.frames, observation, started))
+        observation = observation.reshape(len(observation), -1)
     offset = jnp.cumsum(started) - 1
     size = replay.initial.shape[0]
     place = jnp.where(started, (replay.initial_stored + offset) % size, size)
@@ -101,6 +123,13 @@ def store_initial(replay: Replay, observation: Array, started: Array) -> Replay:
         initial=replay.initial.at[place].set(observation, mode="drop"),
         initial_stored=replay.initial_stored + started.sum(),
     )
+
+
+def current(replay: Replay, observation: Array) -> Array:
+    """What the environments show now: their observations, or the stacks of their frames."""
+    if replay.frames is None:
+        return observation
+    return film.look(replay.frames, film.places(replay.frames), replay.spaces)
 
 
 def sample(
@@ -123,8 +152,8 @@ def sample(
 
     A share `s0_mix` of the starts are the replayed states themselves, the others initial states.
     """
-    time, environments, _ = replay.ring.shape
-    kept = jnp.minimum(replay.stored, time)
+    environments = replay.ring.shape[1]
+    kept = _kept(replay)
     draws = size if weigh is None else CANDIDATES * size
     # one draw of random numbers for everything: drawing is what sampling costs
     age, lane, initial, mix = jax.random.uniform(key, (4, draws))
@@ -143,8 +172,22 @@ def sample(
     valid = (ahead < kept) & (broken == 0)
     initial_kept = jnp.minimum(replay.initial_stored, replay.initial.shape[0])
     initials = replay.initial[_below(initial[:size], initial_kept)]
-    replayed = (mix[:size] < s0_mix)[:, None]
+    if replay.frames is not None:
+        frame = initials.reshape(size, *replay.spaces.image)
+        initials = film.first_stack(frame, replay.spaces)
+    replayed = (mix[:size] < s0_mix).reshape(size, *[1] * (initials.ndim - 1))
     return Batch(window, valid, jnp.where(replayed, window.observation[:, 0], initials))
+
+
+def _entries(spaces: Spaces) -> int:
+    """Numbers that stand for an observation: its own, or the places of its frames."""
+    return spaces.stack if spaces.image else spaces.observation_size
+
+
+def _kept(replay: Replay) -> Array:
+    """Rows that can be read; a row of frames goes when the first of them is written over."""
+    rows = jnp.minimum(replay.stored, replay.ring.shape[0])
+    return rows if replay.frames is None else jnp.minimum(rows, film.rows_kept(replay.frames))
 
 
 def _below(uniform: Array, bound: Array | int) -> Array:
@@ -155,8 +198,19 @@ def _below(uniform: Array, bound: Array | int) -> Array:
 def _rows(replay: Replay, ages: Array, lanes: Array) -> Transition:
     """The transitions of some ages, 0 being the oldest kept."""
     time = replay.ring.shape[0]
-    oldest = jnp.maximum(replay.stored - time, 0)
-    return _unpack(replay.ring[(oldest + ages) % time, lanes], replay.spaces)
+    oldest = replay.stored - _kept(replay)
+    rows = _unpack(replay.ring[(oldest + ages) % time, lanes], replay.spaces)
+    if replay.frames is None:
+        return rows
+    return rows._replace(
+        observation=_stacks(replay, rows.observation),
+        next_observation=_stacks(replay, rows.next_observation),
+    )
+
+
+def _stacks(replay: Replay, places: Array) -> Array:
+    assert replay.frames is not None
+    return film.look(replay.frames, places.astype(jnp.int32), replay.spaces)
 
 
 def _pack(row: Transition) -> Array:
@@ -165,11 +219,12 @@ def _pack(row: Transition) -> Array:
 
 
 def _unpack(packed: Array, spaces: Spaces) -> Transition:
-    action_end = spaces.observation_size + (1 if spaces.discrete else spaces.action_size)
-    next_end = action_end + 2 + spaces.observation_size
-    action = packed[..., spaces.observation_size : action_end]
+    entries = _entries(spaces)
+    action_end = entries + (1 if spaces.discrete else spaces.action_size)
+    next_end = action_end + 2 + entries
+    action = packed[..., entries:action_end]
     return Transition(
-        observation=packed[..., : spaces.observation_size],
+        observation=packed[..., :entries],
         action=action[..., 0].astype(jnp.int32) if spaces.discrete else action,
         log_prob=packed[..., action_end],
         reward=packed[..., action_end + 1],

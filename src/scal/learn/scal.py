@@ -77,7 +77,9 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
         multiplier_target=networks.multiplier,
         moments=ADAM.init(networks),
         replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
-        statistics=statistics.init_statistics(spaces.observation_size, environments),
+        statistics=statistics.init_statistics(
+            0 if spaces.image else spaces.observation_size, environments
+        ),
         updates=jnp.zeros((), jnp.int32),
         key=key,
     )
@@ -86,8 +88,9 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
 def act(
     learner: Learner, observation: Array, spaces: Spaces, config: Config
 ) -> tuple[Learner, policy.Choice]:
-    """Line 4: actions of the behaviour policy for N observations."""
+    """Line 4: actions of the behaviour policy for N observations, or for N newest frames."""
     key, act_key = jax.random.split(learner.key)
+    observation = replay.current(learner.replay, observation)
     seen = perceive(learner.statistics, observation, config)
     _, head = nets.heads(learner.networks.multiplier, seen, spaces, config)
     return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
@@ -101,16 +104,20 @@ def greedy(learner: Learner, observation: Array, spaces: Spaces, config: Config)
 
 def observe(learner: Learner, row: Transition, next_start: Array, config: Config) -> Learner:
     """Line 4: store what happened; `next_start` holds the first observations of new episodes."""
+    frames = learner.replay.frames is not None
+    observation = jnp.zeros((len(row.reward), 0)) if frames else row.observation
     return learner._replace(
         replay=replay.store_initial(replay.store(learner.replay, row), next_start, row.ended),
         statistics=statistics.see(
-            learner.statistics, row.observation, row.reward, row.ended, config.gamma
+            learner.statistics, observation, row.reward, row.ended, config.gamma
         ),
     )
 
 
 def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
-    """What the networks see of an observation."""
+    """What the networks see of an observation; of frames, bytes as numbers from 0 to 1."""
+    if observation.dtype == jnp.uint8:
+        return observation.astype(jnp.float32) / 255.0
     normal = config.normalize_observations == "yes"
     return statistics.normalize(stats, observation) if normal else observation
 

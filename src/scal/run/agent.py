@@ -18,14 +18,15 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import policy, scal
 from scal.learn.config import PRESETS, Config
 from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
-from scal.run import checkpoint, exact, loop
+from scal.run import checkpoint, exact, loop, memory
 from scal.run.loop import Carry, Episode
-from scal.run.spaces import Factory, adapt, arguments_of, encoder, factory_of, make, unbounded
+from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, observer, unbounded
 from scal.run.video import film
 
 Record = dict[str, Any]
@@ -71,14 +72,16 @@ class SCAL:
         self.name = self.env_id or str(self.env)
         self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
-        self.config = configure(preset, options, self.spaces.discrete, unbounded(self.env))
+        self.config = configure(preset, options, self.spaces, unbounded(self.env))
+        self.memory = memory.announce(self.spaces, self.config, environments)
+        """A line on the memory that frames take."""
         self.episodes = [
             Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
         ]
         self.steps = 0
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
-        self._encode = encoder(self.env.observation_space, self.name)
+        self._encode = observer(self.env, self.name)
         self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config, environments)
         self._carry: Carry | None = None
 
@@ -94,7 +97,7 @@ class SCAL:
         record: Callable[[Record], None] | None = None,
         every: int = 1_000,
     ) -> "SCAL":
-        """Interact at least `steps` times, with one update each; `record` gets a line now and then.
+        """Interact at least `steps` times, with updates between; `record` gets a line now and then.
 
         With several environments the number of steps is rounded up to a multiple of theirs.
         """
@@ -134,7 +137,7 @@ class SCAL:
                 np.array(terminated),
                 np.array(ended),
                 np.stack(starts),
-                learning=self.steps > self.config.warmup,
+                updates=self._updates(before),
             )
             if self.steps // every > before // every:
                 line, carry = self._record(carry)
@@ -162,7 +165,7 @@ class SCAL:
         made = self.factory()
         if made is self.env:
             raise ValueError("env returned the same environment twice; return a new one each time")
-        env, _ = adapt(made)
+        env, _ = adapt(made, stacked=True)
         returns = np.zeros(episodes)
         for number in range(episodes):
             seed, noise = evaluation_seeds(self.seed, number)
@@ -184,7 +187,7 @@ class SCAL:
         if "rgb_array" not in self.env.metadata.get("render_modes", []):
             raise ValueError(f"{self.name} draws no pictures, so there is nothing to film")
         arguments = arguments_of(self.env) | {"render_mode": "rgb_array"}
-        env, _ = adapt(make(str(self.env_id), **arguments))
+        env, _ = adapt(make(str(self.env_id), **arguments), stacked=True)
 
         def act(observation: Any) -> Any:
             action = _greedy(self.learner, observation, self.spaces, self.config)
@@ -254,7 +257,12 @@ class SCAL:
         """sha256 of the networks."""
         return checkpoint.digest(self.learner.networks)
 
-    def _next_episode(self, episode: Episode) -> NDArray[np.float32]:
+    def _updates(self, before: int) -> int:
+        """How many belong to the steps since `before`."""
+        every = self.config.update_every
+        return self.steps // every - before // every if self.steps > self.config.warmup else 0
+
+    def _next_episode(self, episode: Episode) -> NDArray[Any]:
         self.finished.append(episode.total)
         episode.number += 1
         return episode.reset()
@@ -308,7 +316,7 @@ def check_finite(numbers: Any, step: int) -> None:
         )
 
 
-def configure(preset: str, options: dict[str, Any], discrete: bool, normalize: bool) -> Config:
+def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: bool) -> Config:
     """A preset with some options changed, and `auto` decided by the environment."""
     if preset not in PRESETS:
         raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
@@ -316,8 +324,11 @@ def configure(preset: str, options: dict[str, Any], discrete: bool, normalize: b
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    of_kind = PRESETS[preset].discrete if discrete else PRESETS[preset].continuous
-    config = dataclasses.replace(of_kind, **options)
+    config = dataclasses.replace(PRESETS[preset].of(spaces), **options)
+    if spaces.image and config.normalize_observations == "yes":
+        raise ValueError(
+            "normalize_observations is 'yes', but frames are always divided by 255; leave it out"
+        )
     if config.theta_step == "penalty" and config.kappa < SMALL_KAPPA:
         share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
         warnings.warn(

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from scal.envs.functional import FunctionalEnv, State
-from scal.learn import policy, replay, scal
+from scal.learn import frames, policy, replay, scal
 from scal.learn.config import Config
 from scal.learn.replay import Transition
 from scal.learn.scal import Learner, Metrics
@@ -78,11 +78,24 @@ def advance(
     steps: int,
     learning: bool = True,
 ) -> tuple[Run, Trace]:
-    """Every run, `steps` interactions further; without `learning` it only fills its buffer."""
+    """Every run, `steps` interactions further; without `learning` it only fills its buffer.
+
+    `config.update_every` has to divide `steps`.
+    """
 
     def one(run: Run, options: Options) -> tuple[Run, Trace]:
-        step = partial(_step, env=env, config=_with(config, options), learning=learning)
-        run, (metrics, returns) = jax.lax.scan(step, run, length=steps)
+        step = partial(_step, env=env, config=_with(config, options))
+        every = config.update_every if learning else 1
+
+        def turn(run: Run, nothing: None) -> tuple[Run, tuple[Array, Array]]:
+            if every == 1:
+                return step(run, nothing, learning=learning)
+            wait = partial(step, learning=False)
+            run, (_, before) = jax.lax.scan(wait, run, length=every - 1)
+            run, (metrics, last) = step(run, nothing, learning=True)
+            return run, (metrics, jnp.append(before, last))
+
+        run, (metrics, returns) = jax.lax.scan(turn, run, length=steps // every)
         return run, Trace(Metrics(*metrics.mean(axis=0)), jnp.nanmean(returns))
 
     return jax.vmap(one)(runs, options)
@@ -96,14 +109,17 @@ def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episode
         reset_key, key = jax.random.split(key)
 
         def step(carry: Any, key: Array) -> tuple[Any, None]:
-            state, total, over = carry
-            action = scal.greedy(learner, env.observe(state), env.spaces, config)
+            state, seen, total, over = carry
+            action = scal.greedy(learner, seen, env.spaces, config)
             action = policy.environment_action(action, env.spaces)
             state, reward, terminated = env.step(key, state, action)
-            return (state, total + jnp.where(over, 0.0, reward), over | terminated), None
+            seen = frames.next_stack(seen, env.observe(state), env.spaces)
+            return (state, seen, total + jnp.where(over, 0.0, reward), over | terminated), None
 
-        first = (env.reset(reset_key), jnp.zeros(()), jnp.zeros((), bool))
-        (_, total, _), _ = jax.lax.scan(step, first, jax.random.split(key, env.time_limit))
+        state = env.reset(reset_key)
+        seen = frames.first_stack(env.observe(state), env.spaces)
+        first = (state, seen, jnp.zeros(()), jnp.zeros((), bool))
+        (_, _, total, _), _ = jax.lax.scan(step, first, jax.random.split(key, env.time_limit))
         return total
 
     def one(learner: Learner, key: Array) -> Array:

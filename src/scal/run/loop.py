@@ -47,7 +47,7 @@ def begin(learner: Learner, observation: Array, spaces: Spaces, config: Config) 
     return Carry(learner, observation, choice, no_totals())
 
 
-@partial(jax.jit, static_argnames=("spaces", "config", "learning"), donate_argnums=0)
+@partial(jax.jit, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
 def advance(
     carry: Carry,
     reward: Array,
@@ -57,19 +57,18 @@ def advance(
     start: Array,
     spaces: Spaces,
     config: Config,
-    learning: bool,
+    updates: int,
 ) -> Carry:
     """Store what the actions led to, learn, and choose the next actions at `start`.
 
     All arrays have the environments as their first axis. `after` is what the steps returned,
-    `start` the same or, where an episode ended, the first observation of the next one. There are as
-    many updates as environments.
+    `start` the same or, where an episode ended, the first observation of the next one.
     """
     row = Transition(carry.observation, *carry.choice, reward, after, terminated, ended)
     learner, totals = scal.observe(carry.learner, row, start, config), carry.totals
-    if learning:
-        learner, metrics = _updates(learner, len(reward), spaces, config)
-        totals = totals + jnp.append(metrics, len(reward))
+    if updates:
+        learner, metrics = _updates(learner, updates, spaces, config)
+        totals = totals + jnp.append(metrics, updates)
     learner, choice = scal.act(learner, start, spaces, config)
     return Carry(learner, start, choice, totals)
 
@@ -126,7 +125,9 @@ class Episode:
         return self._checked(observation), reward, bool(terminated), ended
 
     def _checked(self, observation: Any) -> np.ndarray:
-        array = np.asarray(observation, dtype=np.float32)
+        array = np.asarray(observation)
+        if array.dtype == np.uint8:
+            return array
         if not np.isfinite(array).all():
             where = int(np.flatnonzero(~np.isfinite(array))[0])
             raise RuntimeError(

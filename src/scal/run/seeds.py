@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scal.envs.compiled import FUNCTIONAL, functional_env
 from scal.learn import replay
 from scal.learn.scal import Metrics
-from scal.run import checkpoint, compiled
+from scal.run import checkpoint, compiled, memory
 from scal.run.agent import (
     EVALUATION,
     LARGEST_SEED,
@@ -61,7 +61,9 @@ class Seeds:
             raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
         self.env, self.env_id = copy, copy.name
         self.seeds, self.seed, self.preset = seeds, seed, preset
-        self.config = configure(preset, options, copy.spaces.discrete, unbounded(make(env)))
+        self.config = configure(preset, options, copy.spaces, unbounded(make(env)))
+        self.memory = memory.announce(copy.spaces, self.config, seeds=seeds)
+        """A line on the memory that frames take."""
         self.steps = 0
         self.runs: Run = compiled.start(self._numbers(), {}, self.env, self.config)
 
@@ -73,6 +75,11 @@ class Seeds:
         check_budget(steps, every)
         self.config = annealed(self.config, steps)
         stretch = math.gcd(steps, every, self.steps, self.config.warmup)
+        if stretch % self.config.update_every:
+            raise ValueError(
+                f"update_every is {self.config.update_every}, which does not divide the stretches "
+                f"of {stretch} steps that several seeds take together; use a divisor of it"
+            )
         traces: list[Trace] = []
         for _ in range(steps // stretch):
             learning = self.steps >= self.config.warmup

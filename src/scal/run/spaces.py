@@ -1,6 +1,12 @@
-"""What SCAL needs of a Gymnasium environment: a vector to see, and actions to choose from."""
+"""What SCAL needs of a Gymnasium environment: vectors or frames, and actions to choose from.
+
+Frames are prepared by Gymnasium's own wrappers. An environment of the Arcade Learning Environment
+that is made by its id gets them here; any other is taken as it comes. The outermost
+`FrameStackObservation` is taken off while learning: the replay stacks the frames that it stores.
+"""
 
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,13 +16,21 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
+from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
 from numpy.typing import NDArray
 
 from scal.envs.functional import Spaces
 from scal.envs.levels import levels
+from scal.run.extras import require
 
 Factory = Callable[[], gym.Env[Any, Any]]
-Encoder = Callable[[Any], NDArray[np.float32]]
+Encoder = Callable[[Any], NDArray[Any]]
+
+ATARI = "ALE/"
+"""How ids of the Arcade Learning Environment begin."""
+ATARI_STACK = 4
+SMALLEST_IMAGE = 4
+"""Pixels of the shorter side."""
 
 MOST_LEVELS = 1_024
 """Inputs that whole numbers may take up."""
@@ -40,13 +54,16 @@ def factory_of(env: "str | gym.Env[Any, Any] | Factory") -> Factory:
 
 
 def encoder(space: gym.Space[Any], name: str) -> Encoder:
-    """From an observation to the vector that the networks see.
+    """From an observation to the vector or the frames (planes, height, width) that networks see.
 
+    Frames are uint8 from 0 to 255 in two dimensions, or in three with the planes first or last.
     Classes (Discrete, MultiDiscrete) become one-hot, whole numbers the levels they have reached, or
     numbers in [−1, 1] if their range is large, and any other Box its entries.
     """
     if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
         return lambda observation: np.asarray(gym.spaces.flatten(space, observation), np.float32)
+    if image_of(space):
+        return _planes_first(space.shape or ())
     if not isinstance(space, gym.spaces.Box):
         raise ValueError(
             f"{name} has observations {space}; "
@@ -69,22 +86,78 @@ def encoder(space: gym.Space[Any], name: str) -> Encoder:
     return reached
 
 
-def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
-    """The environment with vectors to see and actions in [−1, 1], and its spaces."""
+def image_of(space: gym.Space[Any]) -> tuple[int, ...]:
+    """Planes, height and width if that is a space of frames, nothing otherwise."""
+    if (
+        not isinstance(space, gym.spaces.Box)
+        or space.dtype != np.uint8
+        or len(space.shape) not in (2, 3)
+        or np.any(space.low != 0)
+        or np.any(space.high != 255)
+    ):
+        return ()
+    image = _planes_first(space.shape)(np.empty(space.shape, np.uint8)).shape
+    return image if min(image[1:]) >= SMALLEST_IMAGE else ()
+
+
+def _planes_first(shape: tuple[int, ...]) -> Encoder:
+    """From frames of two dimensions, or of three with the planes, being fewest, first or last."""
+    if len(shape) == 2:
+        return lambda frame: np.asarray(frame)[None]
+    if shape[0] <= shape[-1]:
+        return np.asarray
+    return lambda frame: np.moveaxis(frame, -1, 0)
+
+
+def observer(env: gym.Env[Any, Any], name: str) -> Encoder:
+    """`encoder` for all that an environment shows, a stack of frames if it has one."""
+    single, _ = unstack(env)
+    encode = encoder(single.observation_space, name)
+    if single is env:
+        return encode
+    return lambda stack: np.concatenate([encode(frame) for frame in stack])
+
+
+def unstack(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], int]:
+    """The environment that shows single frames, and how many of them it showed at once."""
+    if (
+        isinstance(env, FrameStackObservation)
+        and env.padding_type == "reset"
+        and image_of(env.env.observation_space)
+    ):
+        return env.env, env.stack_size
+    return env, 1
+
+
+def adapt(env: gym.Env[Any, Any], stacked: bool = False) -> tuple[gym.Env[Any, Any], Spaces]:
+    """The environment with vectors or frames to see and actions in [−1, 1], and its spaces.
+
+    It shows its newest frame, or all that make an observation if they are to be `stacked`.
+    """
     if not isinstance(env, gym.Env):
         raise ValueError(f"env is a {type(env).__name__}; pass a single Gymnasium environment")
     name = env.spec.id if env.spec else str(env)
-    encode, actions = encoder(env.observation_space, name), env.action_space
-    size = encode(env.observation_space.sample()).size
+    single, stack = unstack(env)
+    env, actions = env if stacked else single, env.action_space
+    encode = observer(env, name)
+    image = image_of(single.observation_space)
+    sample = encode(env.observation_space.sample())
+    size = stack * math.prod(image) if image else sample.size
     if size == 0:
         raise ValueError(f"{name} has observations {env.observation_space}, which hold nothing")
-    box = gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    box = (
+        gym.spaces.Box(0, 255, sample.shape, np.uint8)
+        if image
+        else gym.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+    )
     ordered = bool(env.metadata.get("ordered_actions", False))
     env = gym.wrappers.TransformObservation(env, encode, box)
     if isinstance(actions, gym.spaces.Discrete):
         if actions.start != 0:
             raise ValueError(f"{name} has actions from {actions.start}; wrap it to start at 0")
-        return env, Spaces(size, int(actions.n), discrete=True, ordered=ordered)
+        return env, Spaces(
+            size, int(actions.n), discrete=True, ordered=ordered, image=image, stack=stack
+        )
     if isinstance(actions, gym.spaces.Box) and len(actions.shape) == 1:
         if not (np.isfinite(actions.low).all() and np.isfinite(actions.high).all()):
             raise ValueError(
@@ -98,7 +171,10 @@ def adapt(env: gym.Env[Any, Any]) -> tuple[gym.Env[Any, Any], Spaces]:
             )
         dimension = int(actions.shape[0])
         scaled = gym.wrappers.RescaleAction(env, np.float32(-1.0), np.float32(1.0))
-        return scaled, Spaces(size, dimension, discrete=False, action_scale=(1.0,) * dimension)
+        scale = (1.0,) * dimension
+        return scaled, Spaces(
+            size, dimension, discrete=False, action_scale=scale, image=image, stack=stack
+        )
     raise ValueError(
         f"{name} has actions {actions}; SCAL takes Discrete, or a Box of one dimension"
     )
@@ -124,21 +200,35 @@ def arguments_of(env: gym.Env[Any, Any]) -> dict[str, Any]:
         raise ValueError(
             f"{spec.id} was made with arguments that JSON cannot hold; register a variant of it"
         ) from None
-    if spec.additional_wrappers:
+    if spec.additional_wrappers and spec.additional_wrappers != _wrappers_made(spec, arguments):
         raise ValueError(f"{spec.id} is wrapped and could not be made again; register it wrapped")
     return arguments
 
 
+def _wrappers_made(spec: EnvSpec, arguments: dict[str, Any]) -> Any:
+    """Those that the environment has when it is made by its id."""
+    again = make(spec.id, **arguments)
+    assert again.spec is not None
+    return again.spec.additional_wrappers
+
+
 def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
-    """`gymnasium.make`, with failures in one sentence."""
-    import scal.envs  # noqa: F401  (registers scal/Inventory-v0)
+    """`gymnasium.make`, with failures in one sentence; screens of Atari games are prepared."""
+    import scal.envs  # noqa: F401  (registers scal/Inventory-v0 and scal/Catch-v0)
 
     name = env if isinstance(env, str) else env.id
+    atari = name.startswith(ATARI)
+    if atari:
+        ale = require("ale_py", "atari")
+        require("cv2", "atari")
+        ale.ALEInterface.setLoggerMode(ale.LoggerMode.Error)
     spec = gym.registry.get(env) if isinstance(env, str) else env
     known = spec is not None and "envs.mujoco" in str(spec.entry_point)
     quiet = _without_settotalmass() if known and find_spec("mujoco") else nullcontext()
     try:
         with quiet:
+            if atari and isinstance(env, str):
+                return prepare_atari(gym.make(env, **{"frameskip": 1} | arguments))
             return gym.make(env, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
@@ -147,12 +237,19 @@ def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
         raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
 
 
-def has_continuous_actions(env: str) -> bool:
-    """Whether an environment can be made and has actions in a box."""
+def prepare_atari(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """The usual preparation: every fourth screen, grey, 84×84, four of them an observation."""
+    skipped = (env.spec.kwargs if env.spec else {}).get("frameskip")
+    screens = AtariPreprocessing(env, frame_skip=4 if skipped == 1 else 1)
+    return FrameStackObservation(screens, ATARI_STACK)
+
+
+def spaces_of(env: str) -> Spaces | None:
+    """What an environment has, if it can be made and learned."""
     try:
-        return isinstance(make(env).action_space, gym.spaces.Box)
+        return adapt(make(env))[1]
     except ValueError:
-        return False
+        return None
 
 
 @contextmanager

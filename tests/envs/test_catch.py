@@ -1,0 +1,124 @@
+"""The game can always be won, and both of its faces are one game."""
+
+from itertools import product
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from scipy.stats import chisquare
+
+from scal.envs import Catch
+
+GAME = Catch()
+
+
+def landing(column, drift, rows):
+    """Where the ball comes down: a walk on a circle, folded."""
+    for _ in range(rows):
+        if not 0 <= column + drift < GAME.side:
+            drift = -drift
+        column += drift
+    return column
+
+
+def ball(frame):
+    """Row and column of the ball in a frame that is not the last."""
+    (row,), (column,) = np.nonzero(frame[:-1])
+    return int(row), int(column)
+
+
+def wise(stack):
+    """What two frames say about where to go: the only thing a player may look at."""
+    (before, old), (row, column) = ball(stack[0]), ball(stack[1])
+    under = np.nonzero(stack[1][-1])[0]
+    bat = int(under.max() - 1 if under.min() == 0 else under.min() + 1)  # walls hide a pixel
+    if row == before:  # the first frame twice: nothing is known of the drift
+        return 1
+    target = landing(column, column - old, GAME.side - 1 - row)
+    return 1 + int(np.sign(target - bat))
+
+
+def test_gymnasium_accepts_it():
+    check_env(gym.make("scal/Catch-v0").unwrapped, skip_render_check=False)
+
+
+def test_the_optimum_is_one():
+    """Every start is won by a player who sees two frames."""
+    env = gym.make("scal/Catch-v0")
+    assert env.observation_space.shape == (2, 10, 10)
+    for column, drift, bat in product(range(10), (-1, 0, 1), range(10)):
+        env.reset()
+        inner = env.unwrapped
+        inner.column, inner.drift, inner.bat = column, drift, bat
+        before, total = inner._frame(), 0.0
+        stack = np.stack([before, before])
+        for steps in range(1, 10):
+            stack, reward, over, truncated, _ = env.step(wise(stack))
+            stack = np.stack([before, stack[1]])  # the first one was not the environment's own
+            before = stack[1]
+            total += reward
+            assert (over, truncated) == (steps == 9, False)
+        assert total == 1.0
+
+
+def test_most_balls_are_missed_by_chance():
+    env, rng = gym.make("scal/Catch-v0"), np.random.default_rng(0)
+    returns = []
+    for seed in range(200):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            _, reward, over, _, _ = env.step(int(rng.integers(3)))
+        returns.append(reward)
+    assert set(returns) == {-1.0, 1.0}
+    assert np.mean(returns) < -0.2
+
+
+def test_both_faces_play_the_same_game():
+    env, real, rng = (
+        GAME.functional(),
+        gym.make("scal/Catch-v0").unwrapped,
+        np.random.default_rng(2),
+    )
+    step, observe = jax.jit(env.step), jax.jit(env.observe)
+    for key in jax.random.split(jax.random.key(0), 20):
+        state = env.reset(key)
+        frame, _ = real.reset()
+        real.column, real.drift, real.bat = (int(number) for number in state[1:])
+        for _ in range(9):
+            np.testing.assert_array_equal(observe(state)[0], real._frame())
+            action = int(rng.integers(3))
+            state, reward, over = step(key, state, jnp.int32(action))
+            frame, expected, ended, _, _ = real.step(action)
+            assert (float(reward), bool(over)) == (expected, ended)
+        np.testing.assert_array_equal(observe(state)[0], frame)
+
+
+def test_starts_are_uniform():
+    states = np.asarray(
+        jax.vmap(GAME.functional().reset)(jax.random.split(jax.random.key(0), 3000))
+    )
+    assert (states[:, 0] == 0).all()
+    counts, _ = np.histogramdd(states[:, 1:], bins=(10, 3, 10))
+    assert chisquare(counts.ravel()).pvalue > 1e-3
+
+
+def test_walls_send_the_ball_back():
+    assert GAME.fall(9, 1) == (8, -1)
+    assert GAME.fall(0, -1) == (1, 1)
+    assert GAME.fall(4, 0) == (4, 0)
+    assert [GAME.move(0, 0), GAME.move(0, 2), GAME.move(9, 2)] == [0, 1, 9]
+
+
+def test_bad_input_is_one_sentence():
+    with pytest.raises(ValueError, match="side is 3; use a whole number of at least 4"):
+        gym.make("scal/Catch-v0", side=3)
+    with pytest.raises(ValueError, match="reach is 0; use a whole number of at least 1"):
+        gym.make("scal/Catch-v0", reach=0)
+    env = gym.make("scal/Catch-v0").unwrapped
+    env.reset()
+    with pytest.raises(ValueError, match=r"action is 3; use 0 \(left\)"):
+        env.step(3)
