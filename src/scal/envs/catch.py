@@ -4,9 +4,9 @@
 
 The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat anywhere in the bottom
 row. When the ball has come down to it, after side − 1 steps, the episode ends with 1 if it is on
-the bat and with −1 if not. One frame does not show the drift, two do, and after the first step there
-is time to go anywhere: the best return is 1 in every episode. The same functions make the Gymnasium
-environment `scal/Catch-v0` and its copy in JAX.
+the bat and with −1 if not. One frame does not show the drift, two do, and after the first step
+there is time to go anywhere: the best return is 1 in every episode. The same functions make the
+Gymnasium environment `scal/Catch-v0` and its copy in JAX.
 """
 
 from dataclasses import dataclass

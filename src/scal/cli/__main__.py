@@ -1,0 +1,7 @@
+"""`python -m scal.cli`."""
+
+import sys
+
+from scal.cli import main
+
+sys.exit(main())

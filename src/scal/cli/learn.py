@@ -1,0 +1,175 @@
+"""`scal train`, `scal resume` and `scal eval`."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+from rich.console import Console
+
+from scal import present
+from scal.cli.targets import check_target
+from scal.learn.config import DEFAULT, Config
+
+if TYPE_CHECKING:
+    from scal.run.agent import SCAL
+    from scal.run.seeds import Seeds
+
+
+@dataclass(frozen=True)
+class Train:
+    """Learn a Gymnasium environment with SCAL."""
+
+    env: tyro.conf.Positional[str]
+    """Id of the environment, such as CartPole-v1 or HalfCheetah-v5."""
+    steps: int = 50_000
+    """Interactions with the environment."""
+    seed: int = 0
+    """Decides everything."""
+    seeds: int | None = None
+    """Learn so many seeds side by side, from --seed on; for environments with a compiled form."""
+    environments: int = 1
+    """Copies of the environment that are stepped together."""
+    preset: str = "default"
+    """default, or paper for the literal method."""
+    out: Path | None = None
+    """Folder of the run; runs/ENV-SEED if left out, runs/ENV-FIRST-LAST for several seeds."""
+    tensorboard: bool = False
+    """Write event files for TensorBoard too."""
+    quiet: bool = False
+    """No progress bar."""
+    config: tyro.conf.OmitArgPrefixes[Config] = DEFAULT
+
+    def run(self) -> int:
+        """Train, save, say how well it does."""
+        from scal.run import training
+        from scal.run.agent import SCAL
+        from scal.run.seeds import Seeds
+
+        if self.seeds is not None and self.environments != 1:
+            raise ValueError("--seeds and --environments do not go together; leave one out")
+        last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
+        default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
+        folder = training.check_free(self.out or default)
+        options = asdict(self.config)
+        agent = (
+            SCAL(self.env, self.seed, self.preset, self.environments, **options)
+            if self.seeds is None
+            else Seeds(self.env, self.seeds, self.seed, self.preset, **options)
+        )
+        return _train(agent, self.steps, folder, self.quiet, self.tensorboard)
+
+
+@dataclass(frozen=True)
+class Resume:
+    """Go on with a run, exactly as if it had never stopped."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    steps: int = 50_000
+    """Further interactions."""
+    quiet: bool = False
+    """No progress bar."""
+
+    def run(self) -> int:
+        """Load the newest checkpoint and train on."""
+        from scal.run import training
+
+        tensorboard = (self.folder / "tensorboard").is_dir()
+        agent = training.open_run(self.folder)
+        return _train(agent, self.steps, self.folder, self.quiet, tensorboard)
+
+
+@dataclass(frozen=True)
+class Eval:
+    """Play episodes with a trained agent's greedy policy."""
+
+    folder: tyro.conf.Positional[Path]
+    """Folder of the run."""
+    episodes: int = 10
+    """Whole episodes, with seeds that training never used; of each seed, if there are several."""
+    json: bool = False
+    """Print one JSON object instead of a line."""
+    video: str | None = None
+    """Film the first episode, of the first seed, into this .mp4 or .gif file."""
+    plot: str | None = None
+    """Draw the policy, of the first seed, beside the exact optimum into a .png, .svg or .pdf."""
+
+    def run(self) -> int:
+        """Evaluate and report."""
+        from scal.run import exact, training
+        from scal.run.seeds import Seeds
+        from scal.run.video import WRITERS
+
+        if self.episodes < 1:
+            raise ValueError(f"episodes is {self.episodes}; use a whole number of at least 1")
+        if self.video is not None:
+            check_target(self.video, set(WRITERS))
+        if self.plot is not None:
+            check_target(self.plot, present.PLOT_KINDS)
+        agent = training.load_run(self.folder)
+        first = agent.agent(0) if isinstance(agent, Seeds) else agent
+        comparison = exact.compare(first)
+        if self.plot is not None and comparison is None:
+            raise ValueError(f"{agent.env_id} has no known MDP to compare with; leave out --plot")
+        if self.video is not None:
+            first.video(self.video)
+        report = summary(agent.evaluate(self.episodes))
+        if comparison is not None:
+            report["exact"] = comparison.as_dict()
+        if self.plot is not None:
+            assert comparison is not None
+            present.plot_comparison(self.plot, comparison, str(agent.env_id))
+        if self.json:
+            print(json.dumps(report))
+            return 0
+        spread, worst = f"{report['mean']:.1f} ± {report['std']:.1f}", f"{report['min']:.1f}"
+        episodes = f"{self.episodes} episodes"
+        if "seeds" in report:
+            count = len(report["seeds"])
+            plural = "seed" if count == 1 else "seeds"
+            print(f"return {spread} over {count} {plural}, worst seed {worst}, {episodes} each")
+        else:
+            print(f"return {spread}, worst {worst}, {episodes}")
+        if comparison is not None:
+            present.print_comparison(Console(), comparison, first.seed)
+        for path in (self.video, self.plot):
+            if path is not None:
+                print(f"wrote {path}")
+        return 0
+
+
+def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
+    """Mean, spread and worst of the episodes or, if there are several seeds, of their means."""
+    means = returns.mean(axis=1) if returns.ndim == 2 else returns
+    report = {
+        "mean": float(means.mean()),
+        "std": float(means.std()),
+        "min": float(means.min()),
+        "episodes": returns.shape[-1],
+        "returns": returns.tolist(),
+    }
+    return report | ({"seeds": means.tolist()} if returns.ndim == 2 else {})
+
+
+def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorboard: bool) -> int:
+    from scal.run import training
+
+    if agent.memory:
+        print(agent.memory)
+    finished = training.train(agent, steps, folder, not quiet, tensorboard)
+    if not finished:
+        print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
+        return 0
+    report = summary(agent.evaluate(10))
+    count = len(report.get("seeds", []))
+    over = f" over {count} {'seed' if count == 1 else 'seeds'}" if count else ""
+    print(
+        f"{agent.env_id}: return {report['mean']:.1f} ± {report['std']:.1f}{over} "
+        f"after {agent.steps:,}"
+    )
+    print(f"wrote {folder}; scal eval {folder} plays more, scal resume {folder} goes on")
+    return 0
