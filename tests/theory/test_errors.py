@@ -52,10 +52,25 @@ def test_lemma_2_on_random_mdps(first):
         mdp, w, x, mu, rng = case(seed)
         step = errors.proximal_step(mdp, x, mu, w)
         for size in 10.0 ** rng.uniform(-3, 1, 5):
-            new = errors.disturbance(mdp, size, rng, step)
+            slack = ("closed", "noisy")[seed % 2]
+            new = errors.disturbance(mdp, x, step, mu, size, rng, slack)
             found = errors.measure(mdp, x, new, mu, w)
-            assert found.distance <= found.sharp_bound * (1 + 1e-8) + 1e-8
+            assert found.distance <= found.sharp_bound * (1 + 1e-8)
             assert found.sharp_bound <= found.bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_eps_L_is_the_distance_from_the_minimum(seed):
+    """Σ w x̂ h + ‖Z − x̂‖²_w/(2μ) against the definition, a difference of two Lagrangians."""
+    mdp, w, x, mu, rng = case(seed)
+    step = errors.proximal_step(mdp, x, mu, w)
+    least = errors.lagrangian(mdp, step.V, step.h, x, mu, w)
+    for slack in ("closed", "noisy"):
+        new = errors.disturbance(mdp, x, step, mu, 10.0, rng, slack)
+        value = errors.lagrangian(mdp, new.V, new.h, x, mu, w)
+        found = errors.measure(mdp, x, new, mu, w).eps_L
+        assert found == pytest.approx(value - least, rel=1e-8, abs=1e-9 * (1 + abs(value)))
+        assert found > 0.0
 
 
 def test_half_of_lemma_2_can_be_tight():
@@ -111,7 +126,7 @@ def test_finite_sums_of_distances_converge():
     rng = np.random.default_rng(0)
     best = scal.solve(mdp, tolerance=1e-10).x
     run = errors.inexact_alm(
-        mdp, 20.0, lambda k, step: errors.disturbance(mdp, k**-2.0, rng, step), 120
+        mdp, 50.0, lambda k, x, step: errors.disturbance(mdp, x, step, 50.0, k**-2.0, rng), 120
     )
     assert sum(e.eps_x**0.5 + e.eps_L**0.5 for e in run.errors) < np.inf
     far = [float(np.abs(x - best).max()) for x in run.x]
@@ -125,7 +140,7 @@ def wander(q, steps):
     mdp = scal.FiniteMDP.from_dense([[[1.0], [1.0]]], [[1.0, 1.0]], gamma=0.5)
     way = [1.0]
 
-    def disturb(k, step):
+    def disturb(k, old, step):
         x = step.x + way[0] * 2.0 * k**-q * np.array([[1.0, -1.0]])
         if x.min() < 0.0 or x.max() > 4.0:
             way[0] = -way[0]

@@ -8,12 +8,13 @@ Lemma 1: T is the proximal operator of (D), whose solution at x' maximises over 
 
     Σ r w x − 1/(2μ) ‖x − x'‖²_w,         of value  L_μ(V̂, ĥ, x') − 1/(2μ) ‖x'‖²_w.
 
-Lemma 2: ‖Z − x̂‖²_w ≤ 2μ ε_L, hence
+Lemma 2: L_μ is quadratic and x̂ satisfies the flow constraint, so that for every V and h ≥ 0
 
+    ε_L = Σ w x̂ h + 1/(2μ) ‖Z − x̂‖²_w,
     ‖x − x̂‖²_w ≤ (√ε_x + √(2μ ε_L))² ≤ 2ε_x + 4μ ε_L.
 
-The paper's proof of Lemma 2 loses a square: its last sum is 1/(2μ) Σ w (κ − x')², not Σ w (κ − x').
-With the square, κ = x' + x̂ − Z gives the claim.
+The first line is ours and shorter than the paper's proof, which gets ε_L ≥ 1/(2μ) ‖Z − x̂‖²_w and
+loses a square on the way: its last sum is 1/(2μ) Σ w (κ − x')², not Σ w (κ − x').
 
 Theorem 1: an iteration whose distances ‖xᵏ⁺¹ − T xᵏ‖_w have a finite sum converges to a solution of
 (D). By Lemma 2 that asks for Σ √ε_L < ∞ and Σ √ε_x < ∞. The paper asks for finite sums of ε_L and
@@ -21,7 +22,7 @@ Theorem 1: an iteration whose distances ‖xᵏ⁺¹ − T xᵏ‖_w have a fini
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,7 +31,7 @@ from scal.mdp.alm import Step, alm_step
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import check_weights
 from scal.mdp.types import Array
-from scal.objective import z
+from scal.objective import closed_slack, z
 
 RESTARTS = 20
 
@@ -108,7 +109,7 @@ def residual(mdp: FiniteMDP, x: Array, mu: float, w: ArrayLike | None = None) ->
     """‖x − T x‖²_w, zero at the solutions of (D) and nowhere else.
 
     >>> mdp = FiniteMDP.from_dense([[[1.0], [1.0]]], [[1.0, 2.0]], gamma=0.5)
-    >>> residual(mdp, np.array([[0.0, 4.0]]), mu=1.0)
+    >>> round(residual(mdp, np.array([[0.0, 4.0]]), mu=1.0), 12)
     0.0
     """
     return squared_norm(check_weights(mdp, w), x - proximal_step(mdp, x, mu, w).x)
@@ -120,9 +121,10 @@ def measure(
     """ε_L, ε_x and both sides of Lemma 2 for the step from x' = `old`; h ≥ 0 is needed."""
     weights = check_weights(mdp, w)
     exact = proximal_step(mdp, old, mu, w)
-    least = lagrangian(mdp, exact.V, exact.h, old, mu, weights)
-    eps_L = max(lagrangian(mdp, new.V, new.h, old, mu, weights) - least, 0.0)
-    eps_x = squared_norm(weights, new.x - multiplier_after(mdp, new.V, new.h, old, mu))
+    Z, used = multiplier_after(mdp, new.V, new.h, old, mu), exact.x > 0.0
+    lost = float((weights * exact.x)[used] @ new.h[used])
+    eps_L = lost + squared_norm(weights, Z - exact.x) / (2.0 * mu)
+    eps_x = squared_norm(weights, new.x - Z)
     return Errors(
         eps_L=eps_L,
         eps_x=eps_x,
@@ -164,8 +166,8 @@ def nearest_solution(mdp: FiniteMDP, x: Array, w: ArrayLike | None = None) -> Ar
     raise RuntimeError("(D) was not solved by a proximal step of any size")
 
 
-Disturb = Callable[[int, Step], Iterate]
-"""(k, exact step) → the inexact one that is taken in its place."""
+Disturb = Callable[[int, Array, Step], Iterate]
+"""(k, x', exact step from x') → the inexact one that is taken in its place."""
 
 
 class Run(NamedTuple):
@@ -188,17 +190,34 @@ def inexact_alm(
     x = np.zeros(mdp.R.shape) if start is None else start
     run = Run([], [x])
     for k in range(1, steps + 1):
-        new = disturb(k, proximal_step(mdp, x, mu, w))
+        new = disturb(k, x, proximal_step(mdp, x, mu, w))
         run.errors.append(measure(mdp, x, new, mu, w))
         x = new.x
         run.x.append(x)
     return run
 
 
-def disturbance(mdp: FiniteMDP, size: float, rng: np.random.Generator, step: Step) -> Iterate:
-    """V and x with normal noise of this size, h with its absolute value: h stays ≥ 0."""
+Slack = Literal["closed", "noisy"]
+
+
+def disturbance(
+    mdp: FiniteMDP,
+    old: Array,
+    step: Step,
+    mu: float,
+    size: float,
+    rng: np.random.Generator,
+    slack: Slack = "closed",
+) -> Iterate:
+    """An inexact step: normal noise in V that moves Z by about `size`, and in x = Z + noise.
+
+    h is the best one for that V, or the exact step's with noise that leaves it ≥ 0.
+    """
     pairs = mdp.feasible
-    noise = size * rng.normal(size=(2, *pairs.shape))
-    h = np.where(pairs, step.h + np.abs(noise[0]), np.inf)
-    V = step.V + size * rng.normal(size=step.V.shape)
-    return Iterate(V, h, np.where(pairs, step.x + noise[1], 0.0))
+    V = step.V + size / mu * rng.normal(size=step.V.shape)
+    if slack == "closed":
+        h = closed_slack(mu, old, mdp.backup(V), V[:, None])
+    else:
+        h = step.h + size / mu * np.abs(rng.normal(size=pairs.shape))
+    Z = multiplier_after(mdp, V, h, old, mu)
+    return Iterate(V, h, np.where(pairs, Z + size * rng.normal(size=pairs.shape), 0.0))
