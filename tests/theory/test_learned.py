@@ -18,7 +18,8 @@ def shop():
 @pytest.mark.parametrize("preset", ["default", "paper"])
 def test_an_agent_is_an_iterate(preset):
     agent = scal.SCAL(shop, preset=preset, warmup=50)
-    agent.learn(120)
+    if preset == "default":
+        agent.learn(60)
     mdp, point, w = learned_iterate(agent, mu=0.5)
     assert mdp.R.shape == point.h.shape == point.x.shape == w.shape == (7, 7)
     assert point.h.min() >= 0

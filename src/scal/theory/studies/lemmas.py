@@ -48,7 +48,7 @@ def measure(seed: int) -> Report:
             "sharp_ratio_quantiles": np.quantile(sharp, [0, 0.05, 0.5, 0.95, 1]).tolist(),
         }
         name = f"‖x − x̂‖², h {slack}"
-        slopes.append(fitted(name, "size of the noise", SIZES, typical, 2.0, "exact"))
+        slopes.append(fitted(name, "noise", SIZES, typical, 2.0, "exact"))
     parameters = {
         "mdps": 200, "states": [2, 40], "actions": [1, 6], "gamma": [0.5, 0.9, 0.99],
         "noise": list(SIZES), "mu": "10^U(-1,1)/(1-gamma)",

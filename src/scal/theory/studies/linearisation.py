@@ -43,11 +43,15 @@ def _linearisation(keys: Any, problem: Problem, width: int) -> dict[str, Any]:
             points = inputs[unknown]
             init_key, move_key = jax.random.split(jax.random.fold_in(key, len(found)))
             layer = ntk.init_layer(init_key, width, points.shape[1], positive=unknown == "h")
-            squares = [
-                ntk.linearisation_error(layer, ntk.move(move_key, layer, R, direction), points) ** 2
-                for R in radii
-            ]
-            found[f"{unknown}, {direction}"] = jnp.stack(squares).mean(axis=1)
+
+            def square(
+                R: Any, layer: Any = layer, points: Any = points, key: Any = move_key,
+                direction: Any = direction,
+            ) -> Any:  # fmt: skip
+                W = ntk.move(key, layer, R, direction)
+                return (ntk.linearisation_error(layer, W, points) ** 2).mean()
+
+            found[f"{unknown}, {direction}"] = jax.lax.map(square, jnp.asarray(radii))
         return found
 
     return jax.tree.map(lambda part: part.mean(axis=0), jax.lax.map(one, keys))
