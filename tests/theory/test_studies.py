@@ -33,8 +33,10 @@ def test_committed_numbers_are_as_predicted(name):
 
 
 def test_all_studies_together_take_less_than_ten_minutes():
-    assert sum(committed(name)["seconds"] for name in STUDIES) < 600
-    assert all(committed(name)["cpu_seconds"] > 0 for name in STUDIES)
+    """Of processor time, so that other work on the machine does not decide."""
+    spent = [committed(name)["cpu_seconds"] for name in STUDIES]
+    assert min(spent) > 0
+    assert sum(spent) < 600
 
 
 def test_lemmas_hold_in_the_committed_numbers():

@@ -28,30 +28,36 @@ def orders(unknown: str, direction: str) -> tuple[float, float]:
     return (-1.0, 4.0) if adds_up else (-1.5, 3.0)
 
 
+def _squares(
+    key: Any, points: Any, width: int, radii: Any, positive: bool, direction: ntk.Direction
+) -> Any:
+    """The mean over inputs of (f − f⁰)² for one network, at every R."""
+    init_key, move_key = jax.random.split(key)
+    layer = ntk.init_layer(init_key, width, points.shape[1], positive)
+
+    def square(R: Any) -> Any:
+        W = ntk.move(move_key, layer, R, direction)
+        return (ntk.linearisation_error(layer, W, points) ** 2).mean()
+
+    return jax.lax.map(square, radii)
+
+
 @partial(jax.jit, static_argnames=("width",))
 def _linearisation(keys: Any, problem: Problem, width: int) -> dict[str, Any]:
-    """The mean over inputs and networks of (f − f⁰)² at R = 1 first, and of h at its start.
+    """The mean over networks of (f − f⁰)² at R = 1 first, and of h at its start.
 
     The other R follow for one width.
     """
     inputs = {"V": problem.states, "h": problem.pairs, "x": problem.pairs}
-    radii = RADII if width == WIDTH_OF_RADII else (1.0,)
+    radii = jnp.asarray(RADII if width == WIDTH_OF_RADII else (1.0,))
 
     def one(key: Any) -> dict[str, Any]:
         found = {"slack": ntk.initial_slack(key, width, problem.pairs)}
         for unknown, direction in product(inputs, get_args(ntk.Direction)):
-            points = inputs[unknown]
-            init_key, move_key = jax.random.split(jax.random.fold_in(key, len(found)))
-            layer = ntk.init_layer(init_key, width, points.shape[1], positive=unknown == "h")
-
-            def square(
-                R: Any, layer: Any = layer, points: Any = points, key: Any = move_key,
-                direction: Any = direction,
-            ) -> Any:  # fmt: skip
-                W = ntk.move(key, layer, R, direction)
-                return (ntk.linearisation_error(layer, W, points) ** 2).mean()
-
-            found[f"{unknown}, {direction}"] = jax.lax.map(square, jnp.asarray(radii))
+            own_key = jax.random.fold_in(key, len(found))
+            found[f"{unknown}, {direction}"] = _squares(
+                own_key, inputs[unknown], width, radii, unknown == "h", direction
+            )
         return found
 
     return jax.tree.map(lambda part: part.mean(axis=0), jax.lax.map(one, keys))

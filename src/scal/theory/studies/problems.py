@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import jax
+
 from scal.envs import Inventory
 from scal.mdp import FiniteMDP, random_mdp
 from scal.mdp.policies import check_weights
@@ -38,8 +40,6 @@ def uniform(mdp: FiniteMDP) -> Array:
 
 def keys_of(seed: int, count: int) -> Any:
     """Independent random keys."""
-    import jax
-
     return jax.random.split(jax.random.key(seed), count)
 
 
