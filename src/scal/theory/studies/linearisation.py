@@ -15,7 +15,7 @@ from scal.theory.studies.problems import DIMENSION, WIDTHS, keys_of, small
 
 RADII = (1.0, 0.25, 0.5, 2.0, 4.0)
 WIDTH_OF_RADII = 4096
-NETWORKS = 32
+NETWORKS = 128
 
 
 def orders(unknown: str, direction: str) -> tuple[float, float]:
