@@ -175,13 +175,16 @@ def _networks_over_outer_steps(seed: int, mdp: FiniteMDP, problem: Problem) -> l
 
 def draw_residual(data: Data, slopes: list[Slope]) -> Any:
     """Over T, over β and over K."""
-    title = "The residual falls with T, β and K at least as fast as the theorem says"
+    title = (
+        "The residual falls with T, β and K no slower than its bounds; "
+        "networks keep what T steps leave undone"
+    )
     figure, (inner, weight, *outer) = panels(4, title)
     for (name, rows), colour in zip(data["problems"].items(), COLOURS, strict=False):
         inner.plot(data["T"], rows["T"], "o-", markersize=4, color=colour, label=f"{name} MDP")
         weight.plot(data["beta"], rows["beta"], "o-", markersize=4, color=colour,
                     label=f"{name} MDP")  # fmt: skip
-    rows = data["problems"]["random"]
+    rows = data["problems"]["inventory"]  # the larger of the two
     guide(inner, data["T"], rows["T"], -1.0, "bound")
     label(inner, f"networks, m = {NETWORK_WIDTH:,}", "inner steps T", "E‖x_θ − x̃‖²_w")
     guide(weight, data["beta"], rows["beta"], -1.0, "bound")
