@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: setup demo test lint learn-check bench-mdp bench-learn lock clean
+.PHONY: setup demo test lint learn-check bench-mdp bench-learn theory lock clean
 
 setup: .venv/.setup  ## create .venv with the command .venv/bin/scal
 
@@ -25,6 +25,9 @@ bench-mdp: .venv/.bench  ## exact solvers side by side, table and JSON
 
 bench-learn: .venv/.rivals  ## learners side by side, one thread each, table and JSON
 	$(BIN)/python -m benchmarks.learn
+
+theory: .venv/.setup  ## figures and numbers of docs/theory.md
+	$(BIN)/python -m experiments.theory
 
 lint: .venv/.test  ## fix what can be fixed without a person
 	$(BIN)/ruff check --fix . ; $(BIN)/ruff format .

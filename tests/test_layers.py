@@ -12,6 +12,7 @@ LAYERS = [
     "envs",
     "learn",
     "run",
+    "theory",
     "bench",
     "problems",
     "present",

@@ -2,6 +2,7 @@
 
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from rich.table import Table
 from scal.mdp import Solution
 from scal.problems import Problem
 from scal.run.exact import Comparison
+
+if TYPE_CHECKING:
+    from scal.theory.report import Report as StudyReport
 
 PLOT_KINDS = {".png", ".svg", ".pdf"}
 
@@ -52,6 +56,24 @@ def print_comparison(console: Console, comparison: Comparison, seed: int) -> Non
     table.add_row("mean loss, relative", f"{comparison.relative_gap:.2%}", "0")
     policies = (comparison.policy, best.policy)
     table.add_row("policy", *("\n".join(policy_in_words(p, state, action)) for p in policies))
+    console.print(table)
+
+
+def print_slopes(console: Console, report: "StudyReport") -> None:
+    """The slopes of a study, measured and predicted."""
+    table = Table(title=f"{report.study}, seed {report.seed}, {report.seconds:.0f} s")
+    for title in ("quantity", "over", "range", "measured", "predicted", ""):
+        table.add_column(title, justify="right" if title in ("measured", "predicted") else "left")
+    for slope in report.slopes:
+        predicted = f"{'≤ ' if slope.kind == 'bound' else ''}{slope.predicted:g}"
+        table.add_row(
+            slope.quantity,
+            slope.variable,
+            f"{slope.low:.4g} … {slope.high:.4g}",
+            f"{slope.measured:.2f}",
+            predicted,
+            "" if slope.holds else "missed",
+        )
     console.print(table)
 
 

@@ -1,4 +1,4 @@
-"""The command `scal`: solve, train, resume, eval, bench, report, doctor.
+"""The command `scal`: solve, train, resume, eval, bench, report, theory, doctor.
 
 Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed), 2 bad input.
 """
@@ -16,9 +16,10 @@ from scal.cli.bench import Bench, Report
 from scal.cli.doctor import Doctor
 from scal.cli.learn import Eval, Resume, Train
 from scal.cli.solve import Solve
+from scal.cli.theory import Theory
 from scal.learn.config import PRESETS, Config
 
-Command = Solve | Train | Resume | Eval | Bench | Report | Doctor
+Command = Solve | Train | Resume | Eval | Bench | Report | Theory | Doctor
 
 
 def parse(arguments: list[str]) -> Command:
@@ -48,6 +49,7 @@ def _parse(arguments: list[str], config: Config) -> Command:
         | Annotated[Eval, tyro.conf.subcommand("eval")]
         | Annotated[Bench, tyro.conf.subcommand("bench")]
         | Annotated[Report, tyro.conf.subcommand("report")]
+        | Annotated[Theory, tyro.conf.subcommand("theory")]
         | Annotated[Doctor, tyro.conf.subcommand("doctor")]
     )
     said = io.StringIO()
