@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scal.learn import networks as nets
 from scal.learn import policy, scal
+from scal.learn.algorithms import algorithm
 from scal.learn.config import PRESETS, Config
 from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
@@ -79,7 +80,9 @@ class SCAL:
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
         self._encode = encoder(self.env.observation_space, self.name)
-        self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config, environments)
+        self._learner = algorithm(self.config).init(
+            jax.random.PRNGKey(seed), self.spaces, self.config, environments
+        )
         self._carry: Carry | None = None
 
     @property
@@ -318,7 +321,7 @@ def configure(preset: str, options: dict[str, Any], discrete: bool, normalize: b
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
     of_kind = PRESETS[preset].discrete if discrete else PRESETS[preset].continuous
     config = dataclasses.replace(of_kind, **options)
-    if config.theta_step == "penalty" and config.kappa < SMALL_KAPPA:
+    if config.penalized and config.kappa < SMALL_KAPPA:
         share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
         warnings.warn(
             f"mu*beta is {config.kappa:g} with theta_step='penalty': x will settle at {share:.2f} "
