@@ -10,6 +10,7 @@ import pytest
 from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import replay, scal, statistics
+from scal.learn.algorithms import algorithm
 from scal.learn.config import DEFAULT, PAPER, PRESETS, Config
 from scal.learn.replay import Transition
 from scal.run import checkpoint
@@ -21,7 +22,7 @@ def filled(rewards, ended, terminated, capacity=100, config=DEFAULT):
     """A learner whose buffer holds one trajectory; the observation is the time."""
     if capacity:
         config = dataclasses.replace(config, replay_size=capacity)
-    learner = scal.init(jax.random.key(0), SPACES, config)
+    learner = algorithm(config).init(jax.random.key(0), SPACES, config)
     for t, reward in enumerate(rewards):
         row = Transition(
             observation=jnp.full((1, 1), float(t)),
@@ -138,7 +139,7 @@ def digest(config):
     """Three updates on one trajectory and one action, without a compiler: it would take longer."""
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config, capacity=None)
     for _ in range(3):
-        learner, _ = scal.update(learner, SPACES, config)
+        learner, _ = algorithm(config).update(learner, SPACES, config)
     learner, choice = scal.act(learner, jnp.full((64, 1), 0.5), SPACES, config)
     return checkpoint.digest((learner, choice))
 
@@ -149,10 +150,12 @@ CHANGES = {
     "clip_targets": False, "scale_rewards": False, "normalize_observations": "yes",
     "n_steps": 2, "batch_size": 32, "replay_size": 30, "period_value": 3, "period_multiplier": 3,
     "anneal_steps": 100, "clip": 1e-3, "s0_mix": 0.5, "flow": 0.0, "gamma": 0.9, "epsilon": 0.9,
-    "width": 16, "depth": 1,
+    "width": 16, "depth": 1, "algorithm": "deep-alm", "inner_steps": 2, "auxiliary": True,
 }  # fmt: skip
-ELSEWHERE = {"sigma", "learn_sigma", "warmup", "replay_share", "update_every"}
-"""For continuous actions, in the loops, and in long runs."""
+ELSEWHERE = {
+    "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
+}  # fmt: skip
+"""For continuous actions, in the loops, and in longer runs."""
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +171,9 @@ def test_every_option_has_an_effect(name, reference):
     if name in {"slack_scale", "lr_slack"}:
         network = dataclasses.replace(DEFAULT, slack="network")
         assert digest(dataclasses.replace(network, **{name: value})) != digest(network)
+    elif name in {"inner_steps", "auxiliary"}:
+        deep = dataclasses.replace(DEFAULT, algorithm="deep-alm")
+        assert digest(dataclasses.replace(deep, **{name: value})) != digest(deep)
     else:
         assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
 

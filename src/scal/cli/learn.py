@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Train:
-    """Learn a Gymnasium environment with SCAL."""
+    """Learn a Gymnasium environment with SCAL, or with the deep ALM it grew out of."""
 
     env: tyro.conf.Positional[str]
     """Id of the environment, such as CartPole-v1 or HalfCheetah-v5."""

@@ -1,4 +1,4 @@
-"""The options of SCAL: one frozen dataclass, two presets.
+"""The options of learning: one frozen dataclass, two presets.
 
 The preset `default` is the form that learns best, `paper` the paper's own; docs/deviations.md says
 what each difference buys. An option exists because the two differ in it, or because a problem needs
@@ -18,6 +18,16 @@ if TYPE_CHECKING:
 class Config:
     """Options of the learner; μ, β and C count in `units` of the TD error."""
 
+    algorithm: Literal["scal", "deep-alm"] = "scal"
+    """Algorithm 2, or the deep parameterised ALM of section 3, which has no target of V and leaves
+    beta, flow, theta_step, order, targets and both periods unused."""
+    inner_steps: int = 200
+    """Updates per outer iteration of deep-alm, at most; 1: single steps."""
+    inner_tolerance: float = 0.0
+    """An outer iteration of deep-alm ends early when the error of x against z, over ten updates,
+    has not fallen by this share since the ten before; 0: never."""
+    auxiliary: bool = False
+    """Whether deep-alm approximates Z with a network y_τ of its own, to which x is fitted."""
     gamma: float = 0.99
     """Discount factor γ."""
     mu: float = 0.3
@@ -94,11 +104,7 @@ class Config:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             _check(field.name, getattr(self, field.name))
-        if (
-            isinstance(self.kappa, int | float)
-            and self.theta_step == "penalty"
-            and self.kappa <= 1.0
-        ):
+        if isinstance(self.kappa, int | float) and self.penalized and self.kappa <= 1.0:
             raise ValueError(
                 f"mu*beta is {self.kappa:g} with theta_step='penalty', so that x would flip sign; "
                 "choose beta > 1/mu, or theta_step='regression'"
@@ -109,9 +115,15 @@ class Config:
         """κ = μβ."""
         return self.mu * self.beta
 
+    @property
+    def penalized(self) -> bool:
+        """Whether x sees the whole objective, so that κ matters to it."""
+        return self.algorithm == "scal" and self.theta_step == "penalty"
+
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     "gamma": (0.0, 1.0 - 1e-9),
+    "inner_tolerance": (0.0, 1.0),
     "flow": (0.0, 1.0),
     "replay_share": (0.0, 1.0),
     "s0_mix": (0.0, 1.0),
@@ -121,9 +133,10 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 _AT_LEAST_ONE = {
     "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "depth", "update_every",
+    "width", "depth", "update_every", "inner_steps",
 }  # fmt: skip
 _CHOICES = {
+    "algorithm": ("scal", "deep-alm"),
     "units": ("state", "all", "raw"),
     "slack": ("closed", "network"),
     "normalize_observations": ("auto", "yes", "no"),

@@ -10,7 +10,7 @@ or inside the compiled program.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +24,9 @@ from scal.learn.config import Config
 from scal.learn.networks import Networks, Parameters
 from scal.learn.replay import Batch, Replay, Transition
 from scal.learn.statistics import Statistics
+
+if TYPE_CHECKING:
+    from scal.learn.deep_alm import Inner
 
 Array = jax.Array
 ADAM = optax.scale_by_adam()
@@ -43,6 +46,8 @@ class Learner(NamedTuple):
     statistics: Statistics
     updates: Array
     key: Array
+    inner: "Inner | None" = None
+    """Of the deep parameterised ALM only."""
 
 
 class Metrics(NamedTuple):
@@ -124,6 +129,12 @@ def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
 
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """Lines 5–10; the array holds the metrics."""
+    learner, batch = draw(learner, config)
+    return update_on(learner, batch, spaces, config)
+
+
+def draw(learner: Learner, config: Config) -> tuple[Learner, Batch]:
+    """Line 5: sample D."""
     key, sample_key = jax.random.split(learner.key)
     weigh = partial(violation, learner, config) if config.sampling == "proportional" else None
     batch = replay.sample(
@@ -135,13 +146,28 @@ def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, A
         config.replay_share,
         weigh,
     )
-    return update_on(learner._replace(key=key), batch, spaces, config)
+    return learner._replace(key=key), batch
 
 
 def update_on(
     learner: Learner, batch: Batch, spaces: Spaces, config: Config
 ) -> tuple[Learner, Array]:
     """Lines 6–10, for a given batch."""
+    learner, batch, target = examine(learner, batch, spaces, config)
+    loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
+    moving = [n for n in Networks._fields if n != "slack" or config.slack == "network"]
+    turns = [moving] if config.order == "jacobi" else [[name] for name in moving]
+    moved = learner
+    for names in turns:
+        gradients, metrics = jax.grad(loss, has_aux=True)(moved.networks)
+        moved = descend(learner, moved, names, gradients, config)
+    return _move_targets(moved, config), metrics
+
+
+def examine(
+    learner: Learner, batch: Batch, spaces: Spaces, config: Config
+) -> tuple[Learner, Batch, Array]:
+    """The batch as the networks see it, its targets y, and a learner that knows their errors."""
     see = partial(perceive, learner.statistics, config=config)
     window = batch.window._replace(
         observation=see(batch.window.observation),
@@ -150,18 +176,10 @@ def update_on(
     batch = batch._replace(window=window, starts=see(batch.starts))
     target = multi_step_target(learner, batch, spaces, config)
     first = jax.tree.map(lambda field: field[:, 0], window)
-    V, _, _, _ = _values(learner.networks.value, batch, config)  # as in the loss: computed once
-    x, _ = _multiplier(learner.multiplier_target, first, spaces, config)
+    V, _, _, _ = values(learner.networks.value, batch, config)  # as in the loss: computed once
+    x, _ = multiplier(learner.multiplier_target, first, spaces, config)
     stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
-    learner = learner._replace(statistics=stats)
-    loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
-    moving = [n for n in Networks._fields if n != "slack" or config.slack == "network"]
-    turns = [moving] if config.order == "jacobi" else [[name] for name in moving]
-    moved = learner
-    for names in turns:
-        gradients, metrics = jax.grad(loss, has_aux=True)(moved.networks)
-        moved = _descend(learner, moved, names, gradients, config)
-    return _move_targets(moved, config), metrics
+    return learner._replace(statistics=stats), batch, target
 
 
 def violation(learner: Learner, config: Config, rows: Transition) -> Array:
@@ -223,39 +241,43 @@ def _loss(
     first = jax.tree.map(lambda field: field[:, 0], batch.window)
     stats = learner.statistics
     fixed = jax.lax.stop_gradient
-    V, V_next, V0, log_spread = _values(networks.value, batch, config)
-    unit = jnp.ones(()) if config.units == "raw" else stats.td_rms
-    if config.units == "state":
-        unit = unit * fixed(jnp.exp(log_spread))
-
-    def in_units(v: Array) -> Array:
-        """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
-        return fixed(v) / unit + (v - fixed(v))
-
-    x, log_pi = _multiplier(networks.multiplier, first, spaces, config)
-    x_target, _ = _multiplier(learner.multiplier_target, first, spaces, config)
-    if config.slack == "closed":
-        h = fixed(objective.closed_slack(config.mu, x_target, target / unit, V / unit))
-    else:
-        h = nets.slack(
-            networks.slack, first.observation, first.action, spaces.discrete, config.slack_scale
-        )
-    z = objective.z(config.mu, fixed(x_target), h, target / unit, in_units(V))
+    V, V_next, V0, log_spread = values(networks.value, batch, config)
+    unit = td_unit(stats, log_spread, config)
+    x, log_pi = multiplier(networks.multiplier, first, spaces, config)
+    x_target, _ = multiplier(learner.multiplier_target, first, spaces, config)
+    h = slack(networks.slack, first, x_target, target / unit, V / unit, spaces, config)
+    z = objective.z(config.mu, fixed(x_target), h, target / unit, in_units(V, unit))
 
     regression = config.theta_step == "regression"
     x_primal = fixed(x) if regression else x
     kept = config.flow * config.gamma
-    after = fixed(x) * jnp.where(first.terminated, 0.0, in_units(V_next))
+    after = fixed(x) * jnp.where(first.terminated, 0.0, in_units(V_next, unit))
     loss = objective.composite(
-        config.mu, config.beta, (1.0 - kept) * in_units(V0), x_primal, z
+        config.mu, config.beta, (1.0 - kept) * in_units(V0, unit), x_primal, z
     ) + kept * (after - fixed(after))
     if config.units != "raw":
         loss = loss / (1.0 + config.kappa)
     if config.units == "state":
-        loss = loss + fixed(x_target) * _spread_loss((target - fixed(V)) / stats.td_rms, log_spread)
+        loss = loss + fixed(x_target) * spread_loss((target - fixed(V)) / stats.td_rms, log_spread)
     if regression:
         loss = loss + 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
 
+    metrics = measure(first, target, V, V0, h, x, log_pi, stats, config)
+    return loss.mean(), metrics
+
+
+def measure(
+    first: Transition,
+    target: Array,
+    V: Array,
+    V0: Array,
+    h: Array,
+    x: Array,
+    log_pi: Array,
+    stats: Statistics,
+    config: Config,
+) -> Array:
+    """The metrics of a batch."""
     scale = statistics.reward_scale(stats) if config.scale_rewards else jnp.ones(())
     seen = Metrics(
         primal_value=V0 / scale,
@@ -273,10 +295,10 @@ def _loss(
         mass_predicted=predicted_mass(config, mean.mass_predicted / mean.mass),
         td_rms=jnp.sqrt(mean.td_rms),
     )
-    return loss.mean(), fixed(jnp.stack(metrics))
+    return jax.lax.stop_gradient(jnp.stack(metrics))
 
 
-def _multiplier(
+def multiplier(
     theta: Parameters, rows: Transition, spaces: Spaces, config: Config
 ) -> tuple[Array, Array]:
     """x(s, a) and log π(a|s) of some transitions."""
@@ -285,18 +307,47 @@ def _multiplier(
     return policy.multiplier(mass, log_pi, rows.log_prob, rows.action, spaces, config), log_pi
 
 
-def _spread_loss(error: Array, log_spread: Array) -> Array:
+def slack(
+    psi: Parameters,
+    rows: Transition,
+    x: Array,
+    target: Array,
+    V: Array,
+    spaces: Spaces,
+    config: Config,
+) -> Array:
+    """h(s, a) of some transitions: the network's, or its closed form at x, y and V, in units."""
+    if config.slack == "closed":
+        return jax.lax.stop_gradient(objective.closed_slack(config.mu, x, target, V))
+    return nets.slack(psi, rows.observation, rows.action, spaces.discrete, config.slack_scale)
+
+
+def td_unit(stats: Statistics, log_spread: Array, config: Config) -> Array:
+    """What TD errors count in."""
+    unit = jnp.ones(()) if config.units == "raw" else stats.td_rms
+    if config.units == "state":
+        unit = unit * jax.lax.stop_gradient(jnp.exp(log_spread))
+    return unit
+
+
+def in_units(v: Array, unit: Array) -> Array:
+    """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
+    fixed = jax.lax.stop_gradient
+    return fixed(v) / unit + (v - fixed(v))
+
+
+def spread_loss(error: Array, log_spread: Array) -> Array:
     """−log density of N(0, spread²) at the error: smallest where the spread is its deviation."""
     return log_spread + 0.5 * error**2 * jnp.exp(-2.0 * log_spread)
 
 
-def _values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array, Array]:
+def values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array, Array]:
     """V(s), V(s'), V(s₀) and the spread at s, in one pass."""
     states = [batch.window.observation[:, 0], batch.window.next_observation[:, 0], batch.starts]
     if _is_one(config.s0_mix):
         states.pop()  # the starts are the observations
-    values, spreads = nets.value_and_spread(phi, jnp.concatenate(states))
-    V, V_next, *other = jnp.split(values, len(states))
+    found, spreads = nets.value_and_spread(phi, jnp.concatenate(states))
+    V, V_next, *other = jnp.split(found, len(states))
     return V, V_next, other[0] if other else V, spreads[: len(V)]
 
 
@@ -305,7 +356,7 @@ def _is_one(option: Any) -> bool:
     return isinstance(option, int | float) and option == 1.0
 
 
-def _descend(
+def descend(
     before: Learner, learner: Learner, names: list[str], gradients: Networks, config: Config
 ) -> Learner:
     """Some of the networks, a step further: clip every layer, then Adam with its annealed rate."""

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import policy, scal
+from scal.learn.algorithms import algorithm
 from scal.learn.config import PRESETS, Config
 from scal.learn.scal import Learner, Metrics
 from scal.mdp import Certificate, certify
@@ -82,7 +83,9 @@ class SCAL:
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
         self._encode = observer(self.env, self.name)
-        self._learner = scal.init(jax.random.PRNGKey(seed), self.spaces, self.config, environments)
+        self._learner = algorithm(self.config).init(
+            jax.random.PRNGKey(seed), self.spaces, self.config, environments
+        )
         self._carry: Carry | None = None
 
     @property
@@ -329,7 +332,7 @@ def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: b
         raise ValueError(
             "normalize_observations is 'yes', but frames are always divided by 255; leave it out"
         )
-    if config.theta_step == "penalty" and config.kappa < SMALL_KAPPA:
+    if config.penalized and config.kappa < SMALL_KAPPA:
         share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
         warnings.warn(
             f"mu*beta is {config.kappa:g} with theta_step='penalty': x will settle at {share:.2f} "

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from scal.envs.functional import FunctionalEnv, State
 from scal.learn import frames, policy, replay, scal
+from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.replay import Transition
 from scal.learn.scal import Learner, Metrics
@@ -57,7 +58,8 @@ def start(
         learner_key, reset_key, key = jax.random.split(key, 3)
         states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
         observations = jax.vmap(env.observe)(states)
-        learner = scal.init(learner_key, env.spaces, _with(config, options), environments)
+        init = algorithm(config).init
+        learner = init(learner_key, env.spaces, _with(config, options), environments)
         started = jnp.ones(environments, bool)
         learner = learner._replace(
             replay=replay.store_initial(learner.replay, observations, started)
@@ -158,7 +160,7 @@ def _step(
     learner = scal.observe(learner, row, observations, config)
     metrics = jnp.zeros(len(Metrics._fields))
     if learning:
-        learner, metrics = scal.update(learner, env.spaces, config)
+        learner, metrics = algorithm(config).update(learner, env.spaces, config)
     ended_returns = jnp.where(ended, returns, jnp.nan)
     finished = jnp.where(ended.any(), jnp.nanmean(ended_returns), run.finished_return)
     run = Run(

@@ -16,6 +16,7 @@ import numpy as np
 
 from scal.envs.functional import Spaces
 from scal.learn import policy, replay, scal
+from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.replay import Transition
 from scal.learn.scal import Learner, Metrics
@@ -75,9 +76,9 @@ def advance(
 
 def _updates(learner: Learner, count: int, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """Some updates, with the sum of their metrics."""
+    update = partial(algorithm(config).update, spaces=spaces, config=config)
     if count == 1:
-        return scal.update(learner, spaces, config)
-    update = partial(scal.update, spaces=spaces, config=config)
+        return update(learner)
     learner, metrics = jax.lax.scan(lambda one, _: update(one), learner, length=count)
     return learner, metrics.sum(axis=0)
 

@@ -90,7 +90,7 @@ def train(
                 break
         agent.save(checkpoints)
     if log.exists():
-        record.plot_curve(folder / "curve.png", record.read(log), f"SCAL on {agent.env_id}")
+        record.plot_curve(folder / "curve.png", record.read(log), str(agent.env_id))
     return finished
 
 
