@@ -143,7 +143,11 @@ def test_the_page_in_a_browser(results, tmp_path, width, capsys):
     wrong, before, hidden, after, tip, fits = json.loads(attributes["data-seen"])
     assert wrong == []
     assert (before, hidden, after) == (3, 0, 3)
-    assert tip.splitlines() == ["2,000 interactions", "SCAL: 475 ± 25", "PPO: 95 ± 25"]
+    assert tip.splitlines() == [
+        "2,000 interactions",
+        "SCAL: 475 (450 to 500)",
+        "PPO: 95 (70 to 120)",
+    ]
     assert fits
     subprocess.run([*command, f"--screenshot={picture}", page.as_uri()], check=True, timeout=120)
     assert picture.stat().st_size > 10_000

@@ -44,9 +44,7 @@ def write(path: Path, panels: Sequence[Panel], columns: int = 2) -> Path:
 
 def _draw(axes: Any, line: Line) -> Any:
     colour = PALETTE[line.style.colour][0]
-    axes.fill_between(
-        line.across, line.mean - line.std, line.mean + line.std, color=colour, alpha=0.16, lw=0
-    )
+    axes.fill_between(line.across, line.low, line.high, color=colour, alpha=0.16, lw=0)
     (drawn,) = axes.plot(
         line.across, line.mean, color=colour, lw=1.6, ls="--" if line.style.dashed else "-"
     )

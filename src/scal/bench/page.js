@@ -26,7 +26,8 @@ for (const figure of document.querySelectorAll("figure.curves")) {
         if (Math.abs(s - step) < Math.abs(one.steps[near] - step)) near = k;
       });
       place = one.steps[near];
-      lines.push(`${group.dataset.who}: ${one.mean[near].toLocaleString("en")} ± ${one.std[near].toLocaleString("en")}`);
+      const [mean, low, high] = [one.mean, one.low, one.high].map((v) => v[near].toLocaleString("en"));
+      lines.push(`${group.dataset.who}: ${mean} (${low} to ${high})`);
     }
     if (!lines.length) return;
     tip.textContent = [`${place.toLocaleString("en")} ${facts.across}`, ...lines].join("\n");

@@ -27,6 +27,8 @@ PALETTE = {
     "optimum": ("#1d2229", "#e4e8ee"),
 }
 """Colours on light and on dark ground."""
+SMALLEST = 1e-6
+"""What is below is drawn here on a logarithmic scale."""
 SPARE = ("first", "second", "third")
 ESTIMATORS = {"x": ("g₁, with x", "scal"), "z": ("g₂, with z", "dqn")}
 
@@ -41,13 +43,17 @@ class Style:
 
 @dataclass(frozen=True)
 class Line:
-    """A curve with a band around it."""
+    """A curve with a band around it, one standard deviation to either side.
+
+    On a logarithmic scale both are those of the logarithms.
+    """
 
     name: str
     style: Style
     across: NDArray[Any]
     mean: Array
-    std: Array
+    low: Array
+    high: Array
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def panels(series: Sequence[Series]) -> list[Panel]:
             ("gaps", "exact relative gap", True),
         ):
             lines = [
-                _line(one.who, looks[one.who], one.steps, one.curve(what))
+                _line(one.who, looks[one.who], one.steps, one.curve(what), log)
                 for one in compared
                 if one.curve(what) is not None
             ]
@@ -113,8 +119,11 @@ def groups(series: Sequence[Series]) -> list[tuple[tuple[str, int], list[Series]
     return [(key, [one for _, one in group]) for key, group in groupby(sortable, lambda p: p[0])]
 
 
-def _line(name: str, style: Style, across: NDArray[Any], curves: Any) -> Line:
-    return Line(name, style, across, np.mean(curves, axis=0), np.std(curves, axis=0))
+def _line(name: str, style: Style, across: NDArray[Any], curves: Any, log: bool = False) -> Line:
+    values = np.log(np.maximum(curves, SMALLEST)) if log else np.asarray(curves)
+    mean, std = values.mean(axis=0), values.std(axis=0)
+    band = (mean, mean - std, mean + std)
+    return Line(name, style, across, *(np.exp(band) if log else band))
 
 
 def _policies(env: str, steps: int, series: Sequence[Series], looks: dict[str, Style]) -> Panel:
@@ -141,7 +150,7 @@ def _gradients(one: Series) -> list[Panel]:
         curves = {kind: one.more[f"variance_{kind}{suffix}"] for kind in ESTIMATORS}
         if all((values > 0).all() for values in curves.values()):
             lines = [
-                _line(name, Style(colour), one.steps, curves[kind])
+                _line(name, Style(colour), one.steps, curves[kind], log=True)
                 for kind, (name, colour) in ESTIMATORS.items()
             ]
             name = f"{_file(one.env)}-{one.settings}-variance{suffix.replace('_', '-')}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from scal.bench import figures
 from scal.bench.execute import Result
-from scal.bench.panels import PALETTE, Line, Panel, groups, panels
+from scal.bench.panels import PALETTE, Panel, groups, panels
 from scal.bench.series import Series, gather, read, variance_ratio
 from scal.bench.statistics import interval, iqm
 
@@ -77,16 +77,8 @@ def figure(panel: Panel) -> str:
     """One panel."""
     last = float(max(line.across[-1] for line in panel.lines))
     scale: Callable[[Any], Any] = np.log10 if panel.log else np.asarray
-    smallest = min(float(line.mean.min()) for line in panel.lines) / 2.0 if panel.log else -np.inf
-
-    def bounds(line: Line) -> tuple[Any, Any]:
-        return (
-            scale(np.maximum(line.mean - line.std, smallest)),
-            scale(np.maximum(line.mean + line.std, smallest)),
-        )
-
-    low = float(min(bounds(line)[0].min() for line in panel.lines))
-    high = float(max(bounds(line)[1].max() for line in panel.lines))
+    low = float(min(scale(line.low).min() for line in panel.lines))
+    high = float(max(scale(line.high).max() for line in panel.lines))
     low, high = (low - 1.0, high + 1.0) if low == high else (low, high)
 
     def across(steps: Any) -> Any:
@@ -110,10 +102,8 @@ def figure(panel: Panel) -> str:
     parts.append(f'<text x="{middle}" y="{HEIGHT - 6}" text-anchor="middle">{words}</text>')
     parts.append(f'<path class="axis" d="M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"/>')
     for line in panel.lines:
-        x, (below, above) = across(line.across), bounds(line)
-        outline = _points(
-            np.concatenate([x, x[::-1]]), np.concatenate([up(above), up(below)[::-1]])
-        )
+        x, below, above = across(line.across), up(scale(line.low)), up(scale(line.high))
+        outline = _points(np.concatenate([x, x[::-1]]), np.concatenate([above, below[::-1]]))
         colour, dashes = f"var(--{line.style.colour})", " dashed" * line.style.dashed
         parts.append(
             f'<g class="series" data-who="{html.escape(line.name)}">'
@@ -127,8 +117,9 @@ def figure(panel: Panel) -> str:
         "series": {
             line.name: {
                 "steps": line.across.tolist(),
-                "mean": [float(f"{value:.4g}") for value in line.mean],
-                "std": [float(f"{value:.4g}") for value in line.std],
+                "mean": _rounded(line.mean),
+                "low": _rounded(line.low),
+                "high": _rounded(line.high),
             }
             for line in panel.lines
         },
@@ -252,6 +243,10 @@ def _colours() -> str:
         "".join(f"--{name}: {pair[number]};" for name, pair in PALETTE.items()) for number in (0, 1)
     )
     return f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
+
+
+def _rounded(values: Any) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
 
 
 def _json(facts: Any) -> str:
