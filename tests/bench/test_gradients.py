@@ -18,7 +18,7 @@ SMALL = {"width": 8, "batch_size": 4, "replay_size": 16}
 
 def learner_in(name, preset="default", **options):
     env = functional_env(name)
-    config = configure(preset, SMALL | options, env.spaces.discrete, normalize=False)
+    config = configure(preset, SMALL | options, env.spaces, False)
     keys = jax.random.split(jax.random.key(1), 2)
     learner = jax.vmap(partial(scal.init, spaces=env.spaces, config=config))(keys)
     return learner, env, config
