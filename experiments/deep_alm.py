@@ -123,11 +123,12 @@ def draw(found: dict[str, Any], path: Path) -> Path:
             pair.plot(across, last.min(axis=1), "_", color=colour, ms=8)
         pair.set_xticks(range(len(SETTINGS)), [f"{rate:g}\n{mu:g}" for rate, mu in SETTINGS])
         pair.set_xlabel("step size, and μ below it")
-        pair.set_ylabel("greedy return: mean, down to the worst seed")
+        pair.set_ylabel("greedy return at the end")
         pair.set_title(f"{env}, {one['steps']:,} interactions", fontsize=10)
         pair.grid(axis="y", alpha=0.3)
     handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+    title = f"dot: mean of {SEEDS} seeds, bar: the worst"
+    figure.legend(handles, names, title=title, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(path, dpi=150, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)
     return path
