@@ -18,7 +18,7 @@ GAME = Catch()
 def landing(column, drift, rows):
     """Where the ball comes down: a walk on a circle, folded."""
     for _ in range(rows):
-        if not 0 <= column + drift < GAME.side:
+        if not 0 <= column + drift < GAME.columns:
             drift = -drift
         column += drift
     return column
@@ -37,7 +37,7 @@ def wise(stack):
     bat = int(under.max() - 1 if under.min() == 0 else under.min() + 1)  # walls hide a pixel
     if row == before:  # the first frame twice: nothing is known of the drift
         return 1
-    target = landing(column, column - old, GAME.side - 1 - row)
+    target = landing(column, column - old, GAME.rows - 1 - row)
     return 1 + int(np.sign(target - bat))
 
 
@@ -48,8 +48,8 @@ def test_gymnasium_accepts_it():
 def test_the_optimum_is_one():
     """Every start is won by a player who sees two frames."""
     env = gym.make("scal/Catch-v0")
-    assert env.observation_space.shape == (2, 10, 10)
-    for column, drift, bat in product(range(10), (-1, 0, 1), range(10)):
+    assert env.observation_space.shape == (2, 10, 8)
+    for column, drift, bat in product(range(8), (-1, 0, 1), range(8)):
         env.reset()
         inner = env.unwrapped
         inner.column, inner.drift, inner.bat = column, drift, bat
@@ -102,22 +102,22 @@ def test_starts_are_uniform():
         jax.vmap(GAME.functional().reset)(jax.random.split(jax.random.key(0), 3000))
     )
     assert (states[:, 0] == 0).all()
-    counts, _ = np.histogramdd(states[:, 1:], bins=(10, 3, 10))
+    counts, _ = np.histogramdd(states[:, 1:], bins=(8, 3, 8))
     assert chisquare(counts.ravel()).pvalue > 1e-3
 
 
 def test_walls_send_the_ball_back():
-    assert GAME.fall(9, 1) == (8, -1)
+    assert GAME.fall(7, 1) == (6, -1)
     assert GAME.fall(0, -1) == (1, 1)
     assert GAME.fall(4, 0) == (4, 0)
-    assert [GAME.move(0, 0), GAME.move(0, 2), GAME.move(9, 2)] == [0, 1, 9]
+    assert [GAME.move(0, 0), GAME.move(0, 2), GAME.move(7, 2)] == [0, 1, 7]
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(ValueError, match="side is 3; use a whole number of at least 4"):
-        gym.make("scal/Catch-v0", side=3)
-    with pytest.raises(ValueError, match="reach is 0; use a whole number of at least 1"):
-        gym.make("scal/Catch-v0", reach=0)
+    with pytest.raises(ValueError, match="columns is 3; use a whole number of at least 4"):
+        gym.make("scal/Catch-v0", columns=3)
+    with pytest.raises(ValueError, match="rows is 6, too few to catch every ball; use at least 8"):
+        gym.make("scal/Catch-v0", rows=6)
     env = gym.make("scal/Catch-v0").unwrapped
     env.reset()
     with pytest.raises(ValueError, match=r"action is 3; use 0 \(left\)"):
