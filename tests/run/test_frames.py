@@ -171,7 +171,7 @@ def test_command_line(tmp_path, monkeypatch, capsys):
 
 
 def test_catch_is_learned():
-    """In 12,000 steps most balls are caught; by chance it is about one in four."""
+    """In 12,000 steps most balls are caught; by chance it is three in eight."""
     seeds = Seeds(ENV, 1, seed=1)
     list(seeds.iterate(12_000, every=3_000))
     assert seeds.evaluate(200).mean() > 0.5

@@ -1,6 +1,6 @@
 """Catch: a ball falls through a field of pixels, a bat on the bottom row has to be under it.
 
-    column' = column + drift, sent back by the walls        bat' = bat + a − 1, stopped by them
+    column' = column + drift        bat' = bat + a − 1        both around the field, a cylinder
 
 The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat anywhere in the bottom
 row. When the ball has come down to it, after rows − 1 steps, the episode ends with 1 if it is on
@@ -40,25 +40,20 @@ class Catch:
             if getattr(self, name) < least:
                 value = getattr(self, name)
                 raise ValueError(f"{name} is {value}; use a whole number of at least {least}")
-        if self.rows < self.columns - self.reach + 1:
+        needed = max(self.columns // 2 - self.reach, 0) + 2
+        if self.rows < needed:
             raise ValueError(
-                f"rows is {self.rows}, too few to catch every ball; "
-                f"use at least {self.columns - self.reach + 1}"
+                f"rows is {self.rows}, too few to catch every ball; use at least {needed}"
             )
 
-    def fall(self, column: Any, drift: Any, xp: Any = np) -> tuple[Any, Any]:
-        """Column and drift of the ball, a row further down."""
-        out = (column + drift < 0) | (column + drift >= self.columns)
-        drift = xp.where(out, -drift, drift)
-        return column + drift, drift
-
-    def move(self, bat: Any, action: Any, xp: Any = np) -> Any:
-        """Where the bat is after 0 (left), 1 (stay) or 2 (right)."""
-        return xp.clip(bat + action - 1, 0, self.columns - 1)
+    def move(self, column: Any, by: Any) -> Any:
+        """The column so many to the right."""
+        return (column + by) % self.columns
 
     def caught(self, column: Any, bat: Any, xp: Any = np) -> Any:
         """Whether the bat is under that column."""
-        return xp.abs(column - bat) <= self.reach
+        apart = self.move(column, -bat)
+        return xp.minimum(apart, self.columns - apart) <= self.reach
 
     def draw(self, row: Any, column: Any, bat: Any, xp: Any = np) -> Any:
         """The frame: ball and bat are white."""
@@ -88,8 +83,7 @@ class Catch:
 
         def step(key: "Key", state: jax.Array, action: jax.Array) -> "Transition":
             row, column, drift, bat = state
-            column, drift = self.fall(column, drift, xp=jnp)
-            bat, row = self.move(bat, action, xp=jnp), row + 1
+            column, bat, row = self.move(column, drift), self.move(bat, action - 1), row + 1
             over = row == self.rows - 1
             reward = jnp.where(over, jnp.where(self.caught(column, bat, jnp), 1.0, -1.0), 0.0)
             return jnp.stack([row, column, drift, bat]), reward, over
@@ -126,9 +120,8 @@ class CatchEnv(gym.Env[Frame, np.int64]):
         """Move the bat while the ball falls by a row."""
         if not self.action_space.contains(action):
             raise ValueError(f"action is {action!r}; use 0 (left), 1 (stay) or 2 (right)")
-        column, drift = self.game.fall(self.column, self.drift)
-        self.column, self.drift = int(column), int(drift)
-        self.bat, self.row = int(self.game.move(self.bat, int(action))), self.row + 1
+        self.column = self.game.move(self.column, self.drift)
+        self.bat, self.row = self.game.move(self.bat, int(action) - 1), self.row + 1
         over = self.row == self.game.rows - 1
         reward = (1.0 if self.game.caught(self.column, self.bat) else -1.0) if over else 0.0
         return self._frame(), reward, over, False, {}
