@@ -49,7 +49,7 @@ LOOPS: dict[str, Callable[[int, int], list[float]]] = {
 }
 
 
-def main(loop: str = "both", seeds: int = 5, steps: int = 30_000, out: Path = RESULTS) -> None:
+def main(loop: str = "both", seeds: int = 5, steps: int = 40_000, out: Path = RESULTS) -> None:
     """Learn in one loop or both, and file the returns."""
     results: dict[str, Any] = json.loads(out.read_text()) if out.exists() else {}
     for name in LOOPS if loop == "both" else [loop]:

@@ -64,7 +64,7 @@ TASKS = (
     Task("Acrobot-v1", 50_000, -84, -90, 10, True),
     Task("Pendulum-v1", 50_000, -150, -175, 10, True),
     Task("scal/Inventory-v0", 50_000, 0.01, 0.03, 10, True),
-    Task("scal/Catch-v0", 30_000, 0.95, 0.95, 5, True),
+    Task("scal/Catch-v0", 40_000, 0.95, 0.95, 5, True),
     Task("HalfCheetah-v5", 100_000, 4_000, 3_000),
     Task("Hopper-v5", 100_000, 2_500, 1_500),
     Task("Walker2d-v5", 100_000, 1_500, 800),

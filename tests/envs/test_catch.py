@@ -15,15 +15,6 @@ from scal.envs import Catch
 GAME = Catch()
 
 
-def landing(column, drift, rows):
-    """Where the ball comes down: a walk on a circle, folded."""
-    for _ in range(rows):
-        if not 0 <= column + drift < GAME.side:
-            drift = -drift
-        column += drift
-    return column
-
-
 def ball(frame):
     """Row and column of the ball in a frame that is not the last."""
     (row,), (column,) = np.nonzero(frame[:-1])
@@ -33,12 +24,11 @@ def ball(frame):
 def wise(stack):
     """What two frames say about where to go: the only thing a player may look at."""
     (before, old), (row, column) = ball(stack[0]), ball(stack[1])
-    under = np.nonzero(stack[1][-1])[0]
-    bat = int(under.max() - 1 if under.min() == 0 else under.min() + 1)  # walls hide a pixel
     if row == before:  # the first frame twice: nothing is known of the drift
         return 1
-    target = landing(column, column - old, GAME.side - 1 - row)
-    return 1 + int(np.sign(target - bat))
+    landing = column + (GAME.rows - 1 - row) * (column - old)
+    (bat,) = (b for b in range(8) if (GAME.draw(9, b, b)[9] == stack[1][9]).all())
+    return 1 + int(np.sign((landing - bat + 4) % 8 - 4))
 
 
 def test_gymnasium_accepts_it():
@@ -48,8 +38,8 @@ def test_gymnasium_accepts_it():
 def test_the_optimum_is_one():
     """Every start is won by a player who sees two frames."""
     env = gym.make("scal/Catch-v0")
-    assert env.observation_space.shape == (2, 10, 10)
-    for column, drift, bat in product(range(10), (-1, 0, 1), range(10)):
+    assert env.observation_space.shape == (2, 10, 8)
+    for column, drift, bat in product(range(8), (-1, 0, 1), range(8)):
         env.reset()
         inner = env.unwrapped
         inner.column, inner.drift, inner.bat = column, drift, bat
@@ -102,22 +92,21 @@ def test_starts_are_uniform():
         jax.vmap(GAME.functional().reset)(jax.random.split(jax.random.key(0), 3000))
     )
     assert (states[:, 0] == 0).all()
-    counts, _ = np.histogramdd(states[:, 1:], bins=(10, 3, 10))
+    counts, _ = np.histogramdd(states[:, 1:], bins=(8, 3, 8))
     assert chisquare(counts.ravel()).pvalue > 1e-3
 
 
-def test_walls_send_the_ball_back():
-    assert GAME.fall(9, 1) == (8, -1)
-    assert GAME.fall(0, -1) == (1, 1)
-    assert GAME.fall(4, 0) == (4, 0)
-    assert [GAME.move(0, 0), GAME.move(0, 2), GAME.move(9, 2)] == [0, 1, 9]
+def test_both_sides_of_the_field_meet():
+    assert [GAME.move(7, 1), GAME.move(0, -1), GAME.move(3, 0)] == [0, 7, 3]
+    assert [b for b in range(8) if GAME.caught(0, b)] == [0, 1, 7]
+    assert np.flatnonzero(GAME.draw(0, 3, 7)[9]).tolist() == [0, 6, 7]
 
 
 def test_bad_input_is_one_sentence():
-    with pytest.raises(ValueError, match="side is 3; use a whole number of at least 4"):
-        gym.make("scal/Catch-v0", side=3)
-    with pytest.raises(ValueError, match="reach is 0; use a whole number of at least 1"):
-        gym.make("scal/Catch-v0", reach=0)
+    with pytest.raises(ValueError, match="columns is 3; use a whole number of at least 4"):
+        gym.make("scal/Catch-v0", columns=3)
+    with pytest.raises(ValueError, match="rows is 4, too few to catch every ball; use at least 5"):
+        gym.make("scal/Catch-v0", rows=4)
     env = gym.make("scal/Catch-v0").unwrapped
     env.reset()
     with pytest.raises(ValueError, match=r"action is 3; use 0 \(left\)"):

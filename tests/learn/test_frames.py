@@ -182,13 +182,23 @@ def test_bytes_are_seen_as_numbers_up_to_one():
     np.testing.assert_allclose(seen, [0.0, 0.2, 1.0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("side", [4, 7, 10])
+@pytest.mark.parametrize("side", [4, 8, 10])
 def test_both_ways_to_convolve_agree(side):
     layer = convolution.init_convolution(jax.random.key(0), spaces(2, side))[0]
     pixels = jax.random.uniform(jax.random.key(1), (5, side, side, 2))
     found = convolution._convolve_patches(layer, pixels)
     assert found.shape == (5, (side - 4) // 2 + 1, (side - 4) // 2 + 1, 16)
     np.testing.assert_allclose(found, convolution._convolve(layer, pixels), atol=1e-5)
+
+
+@pytest.mark.parametrize("side", [4, 5, 7, 10, 37])
+def test_every_pixel_is_seen(side):
+    layers = convolution.init_convolution(jax.random.key(0), spaces(1, side))
+    layers = [layer._replace(weight=jnp.abs(layer.weight)) for layer in layers]
+    pixels = jnp.zeros((1, side, side))
+    assert convolution.embed(layers, pixels).shape == (convolution.embedded_size(spaces(1, side)),)
+    slope = jax.grad(lambda pixels: convolution.embed(layers, pixels + 1.0).sum())(pixels)
+    assert (slope > 0.0).all()
 
 
 @pytest.mark.parametrize(("side", "stack"), [(10, 2), (84, 4)])

@@ -1,12 +1,12 @@
-"""Catch: a ball falls through a square of pixels, a bat on the bottom row has to be under it.
+"""Catch: a ball falls through a field of pixels, a bat on the bottom row has to be under it.
 
-    column' = column + drift, sent back by the walls        bat' = bat + a − 1, stopped by them
+    column' = column + drift        bat' = bat + a − 1        both around the field, a cylinder
 
 The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat anywhere in the bottom
-row. When the ball has come down to it, after side − 1 steps, the episode ends with 1 if it is on
-the bat and with −1 if not. One frame does not show the drift, two do, and after the first step
-there is time to go anywhere: the best return is 1 in every episode. The same functions make the
-Gymnasium environment `scal/Catch-v0` and its copy in JAX.
+row. When the ball has come down to it, after rows − 1 steps, the episode ends with 1 if it is on
+the bat and with −1 if not. One frame does not show the drift, two do, and then there is time enough
+to go anywhere: the best return is 1 in every episode. The same functions make the Gymnasium
+environment `scal/Catch-v0` and its copy in JAX.
 """
 
 from dataclasses import dataclass
@@ -29,36 +29,37 @@ STACK = 2
 class Catch:
     """The dynamics; `xp` is the library of the arrays."""
 
-    side: int = 10
-    """Pixels."""
+    rows: int = 10
+    columns: int = 8
+    """Pixels of the field."""
     reach: int = 1
     """Pixels of the bat to the left and to the right of its middle."""
 
     def __post_init__(self) -> None:
-        if self.side < 4:
-            raise ValueError(f"side is {self.side}; use a whole number of at least 4")
-        if self.reach < 1:
-            raise ValueError(f"reach is {self.reach}; use a whole number of at least 1")
+        for name, least in (("rows", 4), ("columns", 4), ("reach", 0)):
+            if getattr(self, name) < least:
+                value = getattr(self, name)
+                raise ValueError(f"{name} is {value}; use a whole number of at least {least}")
+        needed = max(self.columns // 2 - self.reach, 0) + 2
+        if self.rows < needed:
+            raise ValueError(
+                f"rows is {self.rows}, too few to catch every ball; use at least {needed}"
+            )
 
-    def fall(self, column: Any, drift: Any, xp: Any = np) -> tuple[Any, Any]:
-        """Column and drift of the ball, a row further down."""
-        out = (column + drift < 0) | (column + drift >= self.side)
-        drift = xp.where(out, -drift, drift)
-        return column + drift, drift
-
-    def move(self, bat: Any, action: Any, xp: Any = np) -> Any:
-        """Where the bat is after 0 (left), 1 (stay) or 2 (right)."""
-        return xp.clip(bat + action - 1, 0, self.side - 1)
+    def move(self, column: Any, by: Any) -> Any:
+        """The column so many to the right."""
+        return (column + by) % self.columns
 
     def caught(self, column: Any, bat: Any, xp: Any = np) -> Any:
         """Whether the bat is under that column."""
-        return xp.abs(column - bat) <= self.reach
+        apart = self.move(column, -bat)
+        return xp.minimum(apart, self.columns - apart) <= self.reach
 
     def draw(self, row: Any, column: Any, bat: Any, xp: Any = np) -> Any:
         """The frame: ball and bat are white."""
-        rows, columns = xp.arange(self.side)[:, None], xp.arange(self.side)
+        rows, columns = xp.arange(self.rows)[:, None], xp.arange(self.columns)
         ball = (rows == row) & (columns == column)
-        below = (rows == self.side - 1) & self.caught(columns, bat, xp)
+        below = (rows == self.rows - 1) & self.caught(columns, bat, xp)
         return xp.where(ball | below, 255, 0).astype(xp.uint8)
 
     def functional(self) -> "FunctionalEnv":
@@ -71,9 +72,9 @@ class Catch:
 
         def reset(key: "Key") -> jax.Array:
             column_key, drift_key, bat_key = jax.random.split(key, 3)
-            column = jax.random.randint(column_key, (), 0, self.side)
+            column = jax.random.randint(column_key, (), 0, self.columns)
             drift = jax.random.randint(drift_key, (), -1, 2)
-            bat = jax.random.randint(bat_key, (), 0, self.side)
+            bat = jax.random.randint(bat_key, (), 0, self.columns)
             return jnp.stack([jnp.zeros_like(column), column, drift, bat])
 
         def observe(state: jax.Array) -> jax.Array:
@@ -82,15 +83,14 @@ class Catch:
 
         def step(key: "Key", state: jax.Array, action: jax.Array) -> "Transition":
             row, column, drift, bat = state
-            column, drift = self.fall(column, drift, xp=jnp)
-            bat, row = self.move(bat, action, xp=jnp), row + 1
-            over = row == self.side - 1
+            column, bat, row = self.move(column, drift), self.move(bat, action - 1), row + 1
+            over = row == self.rows - 1
             reward = jnp.where(over, jnp.where(self.caught(column, bat, jnp), 1.0, -1.0), 0.0)
             return jnp.stack([row, column, drift, bat]), reward, over
 
-        image = (1, self.side, self.side)
-        spaces = Spaces(STACK * self.side**2, 3, discrete=True, image=image, stack=STACK)
-        return FunctionalEnv("scal/Catch-v0", spaces, self.side - 1, reset, observe, step)
+        image, pixels = (1, self.rows, self.columns), self.rows * self.columns
+        spaces = Spaces(STACK * pixels, 3, discrete=True, image=image, stack=STACK)
+        return FunctionalEnv("scal/Catch-v0", spaces, self.rows - 1, reset, observe, step)
 
 
 class CatchEnv(gym.Env[Frame, np.int64]):
@@ -98,9 +98,10 @@ class CatchEnv(gym.Env[Frame, np.int64]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 8}  # noqa: RUF012  (Gymnasium's way)
 
-    def __init__(self, side: int = 10, reach: int = 1, render_mode: str | None = None) -> None:
-        self.game, self.render_mode = Catch(side, reach), render_mode
-        self.observation_space = gym.spaces.Box(0, 255, (side, side), np.uint8)
+    def __init__(self, render_mode: str | None = None, **constants: int) -> None:
+        self.game, self.render_mode = Catch(**constants), render_mode
+        shape = (self.game.rows, self.game.columns)
+        self.observation_space = gym.spaces.Box(0, 255, shape, np.uint8)
         self.action_space = gym.spaces.Discrete(3)
         self.row = self.column = self.drift = self.bat = 0
 
@@ -110,19 +111,18 @@ class CatchEnv(gym.Env[Frame, np.int64]):
         """Drop another ball; the seed decides how it starts, and where the bat does."""
         super().reset(seed=seed)
         self.row = 0
-        self.column = int(self.np_random.integers(self.game.side))
+        self.column = int(self.np_random.integers(self.game.columns))
         self.drift = int(self.np_random.integers(-1, 2))
-        self.bat = int(self.np_random.integers(self.game.side))
+        self.bat = int(self.np_random.integers(self.game.columns))
         return self._frame(), {}
 
     def step(self, action: np.int64) -> tuple[Frame, float, bool, bool, dict[str, Any]]:
         """Move the bat while the ball falls by a row."""
         if not self.action_space.contains(action):
             raise ValueError(f"action is {action!r}; use 0 (left), 1 (stay) or 2 (right)")
-        column, drift = self.game.fall(self.column, self.drift)
-        self.column, self.drift = int(column), int(drift)
-        self.bat, self.row = int(self.game.move(self.bat, int(action))), self.row + 1
-        over = self.row == self.game.side - 1
+        self.column = self.game.move(self.column, self.drift)
+        self.bat, self.row = self.game.move(self.bat, int(action) - 1), self.row + 1
+        over = self.row == self.game.rows - 1
         reward = (1.0 if self.game.caught(self.column, self.bat) else -1.0) if over else 0.0
         return self._frame(), reward, over, False, {}
 

@@ -3,7 +3,8 @@
     screens   16 filters of 8×8 every 4 pixels, then 32 of 4×4 every 2       (Mnih et al., 2013)
     boards    16 filters of 4×4 every 2 pixels
 
-The declared shape alone decides which; a filter's side decides its stride.
+The declared shape alone decides which; a filter's side decides its stride. Zeros are added below
+and to the right where the last filters would not fit, so that every pixel is seen.
 """
 
 import math
@@ -58,7 +59,7 @@ def embedded_size(spaces: Spaces) -> int:
         return spaces.observation_size
     _, *sides = spaces.image
     for side, *_ in shapes:
-        sides = [(length - side) // stride(side) + 1 for length in sides]
+        sides = [(length + _missing(length, side) - side) // stride(side) + 1 for length in sides]
     return math.prod(sides) * shapes[-1][-1]
 
 
@@ -70,7 +71,9 @@ def embed(layers: list[Layer], observation: Array) -> Array:
     pixels = jnp.moveaxis(observation.reshape(-1, *observation.shape[-3:]), 1, -1)
     apply = _convolve if min(height, width) >= SCREEN else _convolve_patches
     for layer in layers:
-        pixels = jax.nn.relu(apply(layer, pixels))
+        side = layer.weight.shape[0]
+        missing = [(0, _missing(length, side)) for length in pixels.shape[1:3]]
+        pixels = jax.nn.relu(apply(layer, jnp.pad(pixels, [(0, 0), *missing, (0, 0)])))
     return pixels.reshape(*many, math.prod(pixels.shape[1:]))
 
 
@@ -83,6 +86,11 @@ def _shapes(spaces: Spaces) -> list[tuple[int, int, int, int]]:
     return [
         (side, side, planes, count) for planes, (count, side) in zip(inputs, filters, strict=False)
     ]
+
+
+def _missing(length: int, side: int) -> int:
+    """Pixels to add so that filters fit."""
+    return max(side - length, (side - length) % stride(side))
 
 
 def _convolve(layer: Layer, pixels: Array) -> Array:
