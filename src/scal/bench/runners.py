@@ -81,6 +81,7 @@ class Ray:
             "object_store_memory": OBJECT_STORE,
         }
         given = local if address is None else {"address": address}
+        os.environ.setdefault("RAY_worker_niceness", "0")  # as willing as local processes
         with warnings.catch_warnings():  # of JAX, about the processes that Ray starts
             warnings.simplefilter("ignore")
             self.ray.init(log_to_driver=False, logging_level="error", **given)
