@@ -44,7 +44,7 @@ def files(folder):
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    assert start(folder).wait(300) == 0
+    assert start(folder).wait(900) == 0
     return files(folder)
 
 
@@ -68,7 +68,7 @@ def test_killed_five_times_it_gives_the_same(undisturbed, tmp_path, runner):
         time.sleep(chance.uniform(1.0, 12.0))
         process.send_signal(signal.SIGKILL)
         process.wait()
-    assert start(tmp_path, runner).wait(300) == 0
+    assert start(tmp_path, runner).wait(900) == 0
     assert files(tmp_path) == undisturbed
     assert not list((tmp_path / "unfinished").glob("*/"))
 
