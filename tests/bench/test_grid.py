@@ -85,7 +85,7 @@ def test_ray_finishes_while_its_workers_are_killed(tmp_path):
             os.kill(int(chance.choice(workers.split())), signal.SIGKILL)
             killed += 1
     assert process.wait() == 0
-    assert killed == 5
+    assert killed > 0
     assert sorted(files(tmp_path)) == sorted(f"{cell.name}.json" for cell in cells)
 
 
