@@ -130,7 +130,8 @@ def test_evaluation_agrees_with_gymnasium():
     [
         (
             ("MountainCar-v0", 2),
-            "only Acrobot-v1, CartPole-v1, Pendulum-v1, scal/Catch-v0, scal/Inventory-v0 have",
+            "only Acrobot-v1, CartPole-v1, Pendulum-v1, scal/Catch-v0, scal/Inventory-v0, "
+            "scal/NoisyAcrobot-v0 have",
         ),
         (("CartPole-v1", 0), "seeds is 0; use a whole number of at least 1"),
         (("CartPole-v1", 2, -1), "seed is -1; use one between 0 and"),

@@ -36,7 +36,7 @@ Array = jax.Array
 
 SIGMA_BOUNDS = (0.3, 1.35)
 """σ is learned between these. The smaller it is, the further a step of the weights moves log π:
-runs whose σ went to 0.05 fell apart."""
+runs whose σ went to 0.05 fell apart. A σ that starts lower has its start as its floor."""
 
 SIGMA_SPEED = 0.25
 """How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
@@ -189,7 +189,8 @@ def heads(
         sigma = jnp.full(spaces.action_size, config.sigma)
         if config.learn_sigma:
             change = jnp.exp(SIGMA_SPEED * layers.log_sigma)
-            sigma = jnp.clip(sigma * change, *SIGMA_BOUNDS)
+            low, high = SIGMA_BOUNDS
+            sigma = jnp.clip(sigma * change, jnp.minimum(low, sigma), high)
         return mass, Gaussian(head, sigma)
     if spaces.ordered:
         count = spaces.action_size
