@@ -98,7 +98,8 @@ def test_a_rival_is_evaluated_like_scal(tmp_path):
     from scal.bench.execute import run
 
     cell = Cell("trpo", "scal/Inventory-v0", 400, evaluations=2, episodes=1)
-    cell = Cell.read({**vars(cell), "options": [["n_steps", 200]]})
+    cell = Cell.read({**vars(cell), "options": [["batch_size", 100], ["n_steps", 200]]})
     (first, _), (again, _) = (run(cell, tmp_path / name) for name in ("a", "b"))
     assert first == again
     assert all(gap > 0 for gap in first["gaps"][0])
+    assert len(first["policies"][0]) == 101
