@@ -13,6 +13,8 @@ from benchmarks.provenance import provenance
 from rich.console import Console
 
 from scal.bench import figures, show
+from scal.bench.cell import Cell
+from scal.bench.execute import Result
 from scal.bench.grid import Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
@@ -28,7 +30,7 @@ def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel
     options = argparse.ArgumentParser(description=SUITES[suite].__doc__)
     options.add_argument("--run", action="store_true", help="run what is missing first")
     options.add_argument("--workers", type=int, default=1, help="cells at a time")
-    options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments" / suite)
+    options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments")
     given = options.parse_args()
     packed = RESULTS / f"{suite}.json"
     if given.run:
@@ -36,9 +38,17 @@ def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel
         runner = Processes(given.workers)
         for event in show.Board(grid, runner.slots).follow(grid.run(runner)):
             print(f"failed: {event.cell.name}: {event.reason}")
-        found = {"provenance": provenance(), "suite": suite, "cells": pack(read([given.folder]))}
+        found = {"provenance": provenance(), "suite": suite, "cells": pack(_of(grid))}
         packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
     series = gather(read([packed]))
     Console().print(show.summary(one for one in series if not one.gradients))
     chosen = [panel for panel in panels(series) if wanted(panel)]
     print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+
+
+def _of(grid: Grid) -> list[tuple[Result, float]]:
+    """Results of its own cells; other suites may have theirs in the same folder."""
+    known = read([grid.folder])
+    return [
+        (result, seconds) for result, seconds in known if Cell.read(result["cell"]) in grid.cells
+    ]

@@ -15,9 +15,9 @@ def test_draws_come_from_the_whole_buffer_either_way(size):
     batches = []
     for in_program in (False, True):
         work, settings = contenders.replay_draws(size, 400, in_program, draws=3, seed=0)
-        assert settings == {"batch_size": 64, "n_steps": 3, "stored": 400}
+        assert settings == {"batch_size": 128, "n_steps": 3, "stored": 400}
         batches.append(work())
-    assert batches[0].window.observation.shape == (64, 3, size)
+    assert batches[0].window.observation.shape == (128, 3, size)
     assert batches[0].window.reward.min() < 50 < 350 < batches[0].window.reward.max()
     for called, compiled in zip(*map(jax.tree.leaves, batches), strict=True):
         np.testing.assert_array_equal(called, compiled)
@@ -46,7 +46,7 @@ def test_measurements_are_taken_alone_on_one_core():
         assert len(facts["seconds"]) == 1
         assert min(facts["seconds"]) > 0
         assert sum(facts["cpu_seconds"]) < 1.1 * sum(facts["seconds"])
-    assert measured["scal-cartpole"]["settings"]["batch_size"] == 64
+    assert measured["scal-cartpole"]["settings"]["batch_size"] == 128
     report = {"claims": learn.judged(claims, measured), "contenders": measured}
     assert report["claims"][0]["met"] is False
     assert json.loads(json.dumps(report)) == report

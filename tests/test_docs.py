@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scal.learn.scal import Metrics
+from scal.learn.metrics import Metrics
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]

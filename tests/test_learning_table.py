@@ -1,10 +1,11 @@
 """The table of `make learn-check` says what its JSON holds."""
 
 import io
+import json
 
 import numpy as np
 import pytest
-from benchmarks import learning
+from benchmarks import frames, learning
 from rich.console import Console
 
 RESULTS = learning.load()
@@ -59,3 +60,13 @@ def test_mean_and_worst_are_judged_and_losses_the_other_way_round(task, scores, 
 def test_a_fall_from_the_peak_is_noticed():
     found = np.array([[-200.0, -60.0, -80.0, -80.0, -80.0]])
     assert "below its peak" in learning.verdict(ACROBOT, found)
+
+
+@pytest.mark.parametrize("loop", frames.LOOPS)
+def test_frames_are_learned_on_every_seed(loop):
+    """What the quickstart says of `scal/Catch-v0`."""
+    found = json.loads(frames.RESULTS.read_text())[loop]
+    last = np.array(list(found["curves"].values()))[:, -1]
+    assert found["clean"]
+    assert (len(last), found["steps"], found["episodes"]) == (5, 20_000, frames.EPISODES)
+    assert found["worst"] == last.min() == frames.OPTIMUM

@@ -5,6 +5,7 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from scal.envs.functional import Spaces
@@ -12,6 +13,7 @@ from scal.learn import networks as nets
 from scal.learn import replay, scal, statistics
 from scal.learn.algorithms import algorithm
 from scal.learn.config import DEFAULT, PAPER, PRESETS, Config
+from scal.learn.metrics import predicted_mass
 from scal.learn.replay import Transition
 from scal.run import checkpoint
 
@@ -194,6 +196,43 @@ def test_gauss_seidel_moves_one_network_at_a_time():
     assert int(seidel.moments.count) == 2
 
 
+def test_each_layer_is_clipped_by_itself():
+    """Adam's first moments are a tenth of what it was given."""
+    learner = filled(range(3), ended=set(), terminated=set())
+    given = jax.tree.map(lambda part: part + 0.01, learner.networks)
+    moved = scal.descend(learner, learner, ["value"], given, PAPER)
+
+    def norms(part):
+        found = []
+        part.map_layers(lambda layer: found.append(optax.tree.norm(layer)) or layer)
+        return np.array(found)
+
+    before, after = norms(given.value), 10 * norms(moved.moments.mu.value)
+    assert before.min() < PAPER.clip < before.max()
+    np.testing.assert_allclose(after, np.minimum(before, PAPER.clip), rtol=1e-4)
+
+
+def test_the_rate_falls_to_a_tenth():
+    config = dataclasses.replace(DEFAULT, anneal_steps=100)
+    learner = filled(range(3), ended=set(), terminated=set())
+    moves = []
+    for steps in (0, 50, 100, 1000):
+        late = learner._replace(statistics=learner.statistics._replace(steps=jnp.int32(steps)))
+        moved = scal.descend(late, late, ["value"], learner.networks, config).networks.value
+        moves.append(optax.tree.norm(jax.tree.map(jnp.subtract, moved, learner.networks.value)))
+    np.testing.assert_allclose(np.array(moves) / moves[0], [1.0, 0.55, 0.1, 0.1], rtol=1e-3)
+
+
+def test_slack_of_a_continuous_action_is_one_bump():
+    """h = C(1 − exp(−|a − h(s)|²)): its logarithm is a parabola in a = tanh u."""
+    networks = nets.init_networks(jax.random.key(0), Spaces(1, 1, discrete=False), DEFAULT)
+    C, at = 0.7, jnp.arctanh(jnp.array([-0.5, 0.0, 0.5]))
+    h = jnp.array([nets.slack(networks.slack, jnp.ones(1), u[None], False, C) for u in at])
+    parabola = -jnp.log(1.0 - h / C)
+    assert float(h.min()) >= 0.0
+    assert float(parabola[0] - 2 * parabola[1] + parabola[2]) == pytest.approx(0.5, rel=1e-4)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_stay_finite(preset):
     config = PRESETS[preset].discrete
@@ -222,9 +261,9 @@ def test_impossible_options_are_refused(options, sentence):
 
 
 def test_predicted_mass():
-    assert float(scal.predicted_mass(DEFAULT, jnp.ones(()))) == pytest.approx(1.0)
+    assert float(predicted_mass(DEFAULT, jnp.ones(()))) == pytest.approx(1.0)
     kappa = PAPER.kappa
-    found = float(scal.predicted_mass(PAPER, jnp.ones(())))
+    found = float(predicted_mass(PAPER, jnp.ones(())))
     assert found == pytest.approx((kappa - 1) / (2 * kappa - 1))
 
 
@@ -238,3 +277,31 @@ def test_only_the_last_part_of_a_long_run_is_replayed():
         drawn = replay.sample(jax.random.key(0), full, 4096, 1, 1.0, share).window.observation
         assert oldest <= drawn.min() < oldest + 50
         assert many - 50 < drawn.max() < many
+
+
+@pytest.mark.parametrize("name", ["scal", "deep-alm"])
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_the_average_of_theta_forgets_what_is_older_than_its_share(name, share):
+    config = dataclasses.replace(DEFAULT, algorithm=name, average_share=share, batch_size=4)
+    learner = filled([1.0, 2.0, 4.0], ended={2}, terminated={2}, config=config)
+    expected = seen = learner.networks.multiplier.vector
+    for update in range(6):
+        learner, _ = algorithm(config).update(learner, SPACES, config)
+        seen = learner.networks.multiplier.vector
+        expected += (seen - expected) / (1.0 + share * update)
+    np.testing.assert_allclose(learner.averaged.vector, expected, rtol=1e-5, atol=1e-7)
+    assert np.array_equal(learner.averaged.vector, seen) == (share == 0.0)
+    logits = nets.heads(learner.averaged, jnp.ones((1, 1)), SPACES, config)[1]
+    assert scal.greedy(learner, jnp.ones((1, 1)), SPACES, config) == jnp.argmax(logits)
+
+
+@pytest.mark.parametrize("inputs", [1, 4, 11, 105])
+def test_first_layers_bend(inputs):
+    """Inputs that vary by one make outputs that do, however few they are."""
+    spaces = Spaces(inputs, 2, discrete=True)
+    for seed in range(3):
+        networks = nets.init_networks(jax.random.key(seed), spaces, DEFAULT)
+        observation = jax.random.normal(jax.random.key(9), (4_000, inputs))
+        for network in (networks.value, networks.multiplier):
+            first = network.layers.trunk[0]
+            assert 0.8 < np.asarray(observation @ first.weight + first.bias).std() < 1.2

@@ -171,10 +171,10 @@ def test_command_line(tmp_path, monkeypatch, capsys):
 
 
 def test_catch_is_learned():
-    """In 12,000 steps most balls are caught; by chance it is three in eight."""
+    """6,000 steps are enough; by chance one ball in three is caught."""
     seeds = Seeds(ENV, 1, seed=1)
-    list(seeds.iterate(12_000, every=3_000))
-    assert seeds.evaluate(200).mean() > 0.5
+    list(seeds.iterate(6_000, every=3_000))
+    assert seeds.evaluate(200).mean() >= 0.95
 
 
 def test_missing_extra_is_one_sentence(monkeypatch, tmp_path, capsys):

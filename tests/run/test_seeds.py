@@ -11,7 +11,7 @@ import scal
 from scal.cli import main
 from scal.envs.compiled import FUNCTIONAL
 from scal.learn import networks, policy
-from scal.learn.scal import Metrics
+from scal.learn.metrics import Metrics
 from scal.run import compiled, record, training
 from scal.run.compiled import Trace
 from scal.run.seeds import Seeds

@@ -11,7 +11,7 @@ import scal
 from scal import objective
 from scal.envs import Inventory
 from scal.learn.config import PAPER
-from scal.learn.scal import predicted_mass
+from scal.learn.metrics import predicted_mass
 from scal.theory.errors import Iterate
 from scal.theory.fixed_points import Update, directions, fixed_point
 

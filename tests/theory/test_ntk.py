@@ -100,7 +100,7 @@ def descended(problem, width, steps, R=30.0, linear=False):
     networks = ntk.init_networks(jax.random.key(0), width, problem)
     at = ntk.start(networks)
     old = ntk.functions(networks, at, problem, False)[1]
-    averages = ntk.descend(networks, at, old, problem, PENALTY, R, steps, steps // 4, linear)
+    averages = ntk.descend(networks, at, old, problem, PENALTY, R, steps // 4, 4, linear)
     exact = penalty.penalty_step(MDP, np.asarray(old, float).reshape(8, 2), *PENALTY).x.ravel()
     errors = (np.asarray(problem.w) * (np.asarray(averages.x) - exact) ** 2).sum(axis=1)
     return averages, errors, at

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from scal.cli import main
-from scal.theory import report
+from scal.theory import ntk, report
 from scal.theory.report import Slope
-from scal.theory.studies import STUDIES
+from scal.theory.studies import STUDIES, mean_residual
+from scal.theory.studies.problems import small
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,6 +59,42 @@ def test_penalty_forms_hold_to_1e_8_in_the_committed_numbers():
 def test_the_widths_reach_from_16_to_16384():
     for name in ("linearisation", "width"):
         assert committed(name)["data"]["m"] == [16, 64, 256, 1024, 4096, 16384]
+
+
+def test_theorem_2_at_small_size():
+    """More inner steps bring the mean residual down to that of exact steps, which β lowers."""
+    mdp = small()["random"]
+    trial = mean_residual.Trial(mdp, ntk.embed(mdp, 8), seed=0)
+    base = mean_residual.Point(T=32, m=32, beta=4.0, K=8)
+    short, long = (trial.mean(base._replace(T=T)) for T in (32, 2048))
+    assert short.shape == (mean_residual.SEEDS,)
+    assert len(set(short)) == len(short)
+    floor = trial.exact(base)
+    assert floor == pytest.approx(trial.at_rest(base.beta))  # from the first step on, at this β
+    assert floor < long.min()
+    assert long.max() < 1.7 * floor
+    excess = (short.mean() - floor) / (long.mean() - floor)
+    assert excess > (2048 / 32) ** 0.5  # the bound is T^−1/2
+    halved = trial.mean(base._replace(T=2048, beta=2.0))
+    assert long.mean() < 0.5 * halved.mean()  # the bound is β⁻¹
+
+
+def test_mean_residuals_lie_above_their_floors_and_too_large_a_penalty_costs_inner_steps():
+    stored = committed("mean-residual")
+    assert stored["parameters"]["seeds"] >= 3
+    for rows in stored["data"]["problems"].values():
+        for row in rows.values():
+            for low, mean, high, floor in zip(
+                row["low"], row["mean"], row["high"], row["floor"], strict=True
+            ):
+                assert low < mean < high
+                assert mean > floor
+        over_T, over_beta = (dict(zip(rows[k]["grid"], rows[k]["mean"], strict=True))
+                             for k in ("T", "beta"))  # fmt: skip
+        assert over_beta[64] > 3 * over_beta[8]
+        assert over_beta[64] == pytest.approx(over_T[128], rel=0.15)  # T/β = 8 in both
+        assert over_beta[32] == pytest.approx(over_T[256], rel=0.15)  # T/β = 16 in both
+        assert rows["K"]["last"][-1] == pytest.approx(rows["K"]["floor"][-1], rel=0.15)
 
 
 @pytest.mark.parametrize("name", STUDIES)

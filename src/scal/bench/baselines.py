@@ -1,7 +1,8 @@
 """The rivals: Stable-Baselines3's DQN, PPO and SAC, sb3-contrib's TRPO, evaluated as SCAL is.
 
 `default` settings are the libraries' own; `zoo` are the values that RL-Zoo 2.9 publishes for these
-environments, where it has some.
+environments, where it has some; `normalized` are the libraries' own with their VecNormalize, which
+centres and scales observations and scales rewards.
 """
 
 from functools import partial
@@ -91,6 +92,8 @@ def settings_of(cell: Cell) -> dict[str, Any]:
         chosen: dict[str, Any] = {}
     elif cell.settings == "zoo" and (cell.algorithm, cell.env) in ZOO:
         chosen = ZOO[cell.algorithm, cell.env]
+    elif cell.settings == "normalized":
+        chosen = {"normalize": True}
     else:
         raise ValueError(
             f"there are no {cell.settings!r} settings of {cell.algorithm} for {cell.env}; "

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 from scal.bench.baselines import ZOO
 from scal.bench.cell import Cell
-from scal.envs.compiled import functional_env
+from scal.learn.config import PRESETS
 
 LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
 LOOKAHEADS = (1, 3, 5, 10)
+LONG = 300_000
 SEEDS, FIRST_SEED = 5, 7_000
 
 Suite = Callable[..., list[Cell]]
@@ -35,22 +36,25 @@ def discrete(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
 
 
 def continuous(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
-    """MuJoCo locomotion: SCAL, PPO, TRPO and SAC."""
+    """MuJoCo locomotion: SCAL, and PPO, TRPO and SAC as RL-Zoo tuned them."""
     return [
-        cell
+        Cell(algorithm, env, LONG, seed, settings=settings, episodes=5)
         for env in LOCOMOTION
-        for algorithm in ("scal", "ppo", "trpo", "sac")
-        for cell in of_all_seeds(algorithm, env, 1_000_000, seeds, first)
-    ]
+        for algorithm, settings in (
+            ("scal", "default"), ("ppo", "zoo"), ("trpo", "zoo"), ("sac", "zoo"),
+        )
+        for seed in range(first, first + seeds)
+    ]  # fmt: skip
 
 
 def multistep(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
-    """SCAL with different lengths of its target."""
+    """SCAL with different lengths of its target, among them its default, as in `continuous`."""
+    usual = PRESETS["default"].continuous.n_steps
     return [
-        cell
+        Cell("scal", env, LONG, seed, options=options, episodes=5)
         for env in ("HalfCheetah-v5", "Ant-v5")
-        for length in LOOKAHEADS
-        for cell in of_all_seeds("scal", env, 300_000, seeds, first, {"n_steps": length})
+        for options in [() if length == usual else (("n_steps", length),) for length in LOOKAHEADS]
+        for seed in range(first, first + seeds)
     ]
 
 
@@ -78,22 +82,14 @@ def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
     return [replace(cell, evaluations=2, episodes=2) for cell in cells]
 
 
-def of_all_seeds(
-    algorithm: str,
-    env: str,
-    steps: int,
-    seeds: int,
-    first: int,
-    options: dict[str, float] | None = None,
-) -> list[Cell]:
-    """One cell per seed, or one for all where one program learns them; rivals in all settings."""
-    given = tuple(sorted((options or {}).items()))
-    if algorithm == "scal" and functional_env(env):
-        return [Cell(algorithm, env, steps, first, seeds, options=given)]
-    known = ["default"] + ["zoo"] * ((algorithm, env) in ZOO)
+def of_all_seeds(algorithm: str, env: str, steps: int, seeds: int, first: int) -> list[Cell]:
+    """One cell for all seeds of SCAL, in one program; of a rival one per seed and settings."""
+    if algorithm == "scal":
+        return [Cell(algorithm, env, steps, first, seeds)]
+    tuned = "zoo" if (algorithm, env) in ZOO else "normalized"
     return [
-        Cell(algorithm, env, steps, seed, settings=settings, options=given)
-        for settings in known
+        Cell(algorithm, env, steps, seed, settings=settings)
+        for settings in ("default", tuned)
         for seed in range(first, first + seeds)
     ]
 
@@ -101,7 +97,7 @@ def of_all_seeds(
 def paper(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     """All of them."""
     every = (inventory, discrete, continuous, multistep, gradient)
-    return [cell for suite in every for cell in suite(seeds, first)]
+    return list(dict.fromkeys(cell for suite in every for cell in suite(seeds, first)))
 
 
 SUITES: dict[str, Suite] = {

@@ -1,12 +1,11 @@
 """Catch: a ball falls through a field of pixels, a bat on the bottom row has to be under it.
 
-    column' = column + drift        bat' = bat + a − 1        both around the field, a cylinder
+    row' = row + 1        bat' = bat + a − 1, stopped by the walls        (bsuite's catch)
 
-The ball starts anywhere in the top row with a drift of −1, 0 or 1, the bat anywhere in the bottom
+The ball starts anywhere in the top row and falls straight, the bat starts anywhere in the bottom
 row. When the ball has come down to it, after rows − 1 steps, the episode ends with 1 if it is on
-the bat and with −1 if not. One frame does not show the drift, two do, and then there is time enough
-to go anywhere: the best return is 1 in every episode. The same functions make the Gymnasium
-environment `scal/Catch-v0` and its copy in JAX.
+the bat and with −1 if not. There is time enough to go anywhere: the best return is 1 in every
+episode. The same functions make the Gymnasium environment `scal/Catch-v0` and its copy in JAX.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 Frame = NDArray[np.uint8]
 
 STACK = 2
-"""Frames that show where the ball is and where it goes."""
+"""Frames of an observation, as games of moving pictures have them; here one says it all."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,19 @@ class Catch:
             if getattr(self, name) < least:
                 value = getattr(self, name)
                 raise ValueError(f"{name} is {value}; use a whole number of at least {least}")
-        needed = max(self.columns // 2 - self.reach, 0) + 2
+        needed = self.columns - self.reach
         if self.rows < needed:
             raise ValueError(
                 f"rows is {self.rows}, too few to catch every ball; use at least {needed}"
             )
 
-    def move(self, column: Any, by: Any) -> Any:
-        """The column so many to the right."""
-        return (column + by) % self.columns
+    def move(self, bat: Any, action: Any, xp: Any = np) -> Any:
+        """Where the bat is after 0 (left), 1 (stay) or 2 (right)."""
+        return xp.clip(bat + action - 1, 0, self.columns - 1)
 
     def caught(self, column: Any, bat: Any, xp: Any = np) -> Any:
         """Whether the bat is under that column."""
-        apart = self.move(column, -bat)
-        return xp.minimum(apart, self.columns - apart) <= self.reach
+        return xp.abs(column - bat) <= self.reach
 
     def draw(self, row: Any, column: Any, bat: Any, xp: Any = np) -> Any:
         """The frame: ball and bat are white."""
@@ -71,22 +69,21 @@ class Catch:
         from scal.envs.functional import FunctionalEnv, Spaces
 
         def reset(key: "Key") -> jax.Array:
-            column_key, drift_key, bat_key = jax.random.split(key, 3)
+            column_key, bat_key = jax.random.split(key)
             column = jax.random.randint(column_key, (), 0, self.columns)
-            drift = jax.random.randint(drift_key, (), -1, 2)
             bat = jax.random.randint(bat_key, (), 0, self.columns)
-            return jnp.stack([jnp.zeros_like(column), column, drift, bat])
+            return jnp.stack([jnp.zeros_like(column), column, bat])
 
         def observe(state: jax.Array) -> jax.Array:
-            row, column, _, bat = state
+            row, column, bat = state
             return self.draw(row, column, bat, xp=jnp)[None]
 
         def step(key: "Key", state: jax.Array, action: jax.Array) -> "Transition":
-            row, column, drift, bat = state
-            column, bat, row = self.move(column, drift), self.move(bat, action - 1), row + 1
+            row, column, bat = state
+            row, bat = row + 1, self.move(bat, action, jnp)
             over = row == self.rows - 1
             reward = jnp.where(over, jnp.where(self.caught(column, bat, jnp), 1.0, -1.0), 0.0)
-            return jnp.stack([row, column, drift, bat]), reward, over
+            return jnp.stack([row, column, bat]), reward, over
 
         image, pixels = (1, self.rows, self.columns), self.rows * self.columns
         spaces = Spaces(STACK * pixels, 3, discrete=True, image=image, stack=STACK)
@@ -103,16 +100,15 @@ class CatchEnv(gym.Env[Frame, np.int64]):
         shape = (self.game.rows, self.game.columns)
         self.observation_space = gym.spaces.Box(0, 255, shape, np.uint8)
         self.action_space = gym.spaces.Discrete(3)
-        self.row = self.column = self.drift = self.bat = 0
+        self.row = self.column = self.bat = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Frame, dict[str, Any]]:
-        """Drop another ball; the seed decides how it starts, and where the bat does."""
+        """Drop another ball; the seed decides where it starts, and where the bat does."""
         super().reset(seed=seed)
         self.row = 0
         self.column = int(self.np_random.integers(self.game.columns))
-        self.drift = int(self.np_random.integers(-1, 2))
         self.bat = int(self.np_random.integers(self.game.columns))
         return self._frame(), {}
 
@@ -120,8 +116,7 @@ class CatchEnv(gym.Env[Frame, np.int64]):
         """Move the bat while the ball falls by a row."""
         if not self.action_space.contains(action):
             raise ValueError(f"action is {action!r}; use 0 (left), 1 (stay) or 2 (right)")
-        self.column = self.game.move(self.column, self.drift)
-        self.bat, self.row = self.game.move(self.bat, int(action) - 1), self.row + 1
+        self.row, self.bat = self.row + 1, int(self.game.move(self.bat, int(action)))
         over = self.row == self.game.rows - 1
         reward = (1.0 if self.game.caught(self.column, self.bat) else -1.0) if over else 0.0
         return self._frame(), reward, over, False, {}

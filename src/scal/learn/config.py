@@ -78,9 +78,12 @@ class Config:
     """T of V̄: it moves by 1/T per update, or is copied every T."""
     period_multiplier: int = 200
     """T of x̄."""
+    average_share: float = 0.1
+    """Share of the run so far over which weights are averaged for the policy that is evaluated and
+    used; 0: the last ones."""
     sampling: Literal["uniform", "proportional"] = "uniform"
     """Whether transitions are drawn evenly or in proportion to [r + γV̄(s') − V(s)]₊."""
-    batch_size: int = 64
+    batch_size: int = 128
     """Transitions per update."""
     replay_size: int = 10_000
     """Transitions that are kept."""
@@ -126,6 +129,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "inner_tolerance": (0.0, 1.0),
     "flow": (0.0, 1.0),
     "replay_share": (0.0, 1.0),
+    "average_share": (0.0, 1.0),
     "s0_mix": (0.0, 1.0),
     "epsilon": (0.0, 1.0),
     "warmup": (0, float("inf")),
@@ -188,7 +192,9 @@ class Preset(NamedTuple):
 
 DEFAULT = Config()
 
-CONTINUOUS = dataclasses.replace(DEFAULT, gamma=0.995, lr_multiplier=3e-4, replay_size=100_000)
+CONTINUOUS = dataclasses.replace(
+    DEFAULT, gamma=0.995, lr_multiplier=3e-4, batch_size=64, replay_size=100_000
+)
 
 PAPER = Config(
     gamma=0.98,
@@ -210,6 +216,8 @@ PAPER = Config(
     targets="copy",
     period_value=384,
     period_multiplier=384,
+    average_share=0.0,
+    batch_size=64,
     sampling="proportional",
     replay_size=50_000,
     replay_share=1.0,

@@ -36,6 +36,7 @@ from scal import objective
 from scal.envs.functional import Spaces
 from scal.learn import scal
 from scal.learn.config import Config
+from scal.learn.metrics import measure
 from scal.learn.networks import Networks, Parameters
 from scal.learn.replay import Batch, Transition
 from scal.learn.scal import Learner, act, observe
@@ -136,7 +137,7 @@ def _loss(
         td_error = (target - fixed(V)) / stats.td_rms
         loss = loss + fixed(x_k) * scal.spread_loss(td_error, log_spread)
     full = dataclasses.replace(config, flow=1.0, theta_step="regression")
-    metrics = scal.measure(first, target, V, V0, h, x, log_pi, stats, full)
+    metrics = measure(first, target, V, V0, h, x, log_pi, stats, full)
     return loss.mean(), (fixed(error.mean()), metrics)
 
 
@@ -165,6 +166,7 @@ def _end(learner: Learner, error: Array, config: Config) -> Learner:
             learner.multiplier_target,
             networks.multiplier,
         ),
+        averaged=scal.average(learner, config),
         updates=learner.updates + 1,
         inner=inner._replace(
             steps=jnp.where(over, 0, steps),

@@ -234,8 +234,16 @@ def _layer(key: Array, inputs: int, outputs: int, scale: float) -> Layer:
 
 
 def _layers(key: Array, sizes: list[int]) -> list[Layer]:
+    """Layers whose outputs vary as much as their inputs.
+
+    An orthogonal matrix keeps the norm: shared among more outputs than inputs, it would leave each
+    too little for tanh to bend.
+    """
     keys = jax.random.split(key, len(sizes) - 1)
-    return [_layer(k, i, o, 1.0) for k, i, o in zip(keys, sizes[:-1], sizes[1:], strict=True)]
+    return [
+        _layer(k, inputs, outputs, math.sqrt(max(1.0, outputs / inputs)))
+        for k, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
+    ]
 
 
 def _affine(layer: Layer, x: Array) -> Array:

@@ -21,6 +21,7 @@ from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import policy, replay, statistics
 from scal.learn.config import Config
+from scal.learn.metrics import measure
 from scal.learn.networks import Networks, Parameters
 from scal.learn.replay import Batch, Replay, Transition
 from scal.learn.statistics import Statistics
@@ -41,6 +42,8 @@ class Learner(NamedTuple):
     """φ̄"""
     multiplier_target: Parameters
     """θ̄"""
+    averaged: Parameters
+    """θ, averaged over the last part of the run; what the finished policy is made of."""
     moments: optax.ScaleByAdamState
     replay: Replay
     statistics: Statistics
@@ -48,28 +51,6 @@ class Learner(NamedTuple):
     key: Array
     inner: "Inner | None" = None
     """Of the deep parameterised ALM only."""
-
-
-class Metrics(NamedTuple):
-    """What an update saw, values in the units of rewards; `update` gives it as an array."""
-
-    primal_value: Array
-    """E[V(s₀)]"""
-    dual_value: Array
-    """E[x r] / (1 − γ)"""
-    violation: Array
-    """E[y − V]₊"""
-    complementarity: Array
-    """E[x h]"""
-    mass: Array
-    """E[x]"""
-    mass_predicted: Array
-    """What E[x] is at the fixed point."""
-    td_rms: Array
-    slack: Array
-    """E[h], in units of the TD error"""
-    log_ratio: Array
-    """E|log π/π_b|"""
 
 
 def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> Learner:
@@ -80,6 +61,7 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
         networks=networks,
         value_target=networks.value,
         multiplier_target=networks.multiplier,
+        averaged=networks.multiplier,
         moments=ADAM.init(networks),
         replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
         statistics=statistics.init_statistics(
@@ -102,9 +84,14 @@ def act(
 
 
 def greedy(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Array:
-    """The most likely actions, for evaluation."""
+    """The most likely actions of the averaged policy, for evaluation."""
+    return policy.greedy(averaged_head(learner, observation, spaces, config), spaces)
+
+
+def averaged_head(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Any:
+    """The averaged policy at some observations."""
     seen = perceive(learner.statistics, observation, config)
-    return policy.greedy(nets.heads(learner.networks.multiplier, seen, spaces, config)[1], spaces)
+    return nets.heads(learner.averaged, seen, spaces, config)[1]
 
 
 def observe(learner: Learner, row: Transition, next_start: Array, config: Config) -> Learner:
@@ -217,18 +204,6 @@ def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Co
     return jax.lax.stop_gradient(one_step[:, 0] + correction.sum(axis=1))
 
 
-def predicted_mass(config: Config, survival: Array) -> Array:
-    """E[x] at the fixed point of the update, where ∇L̂ vanishes along constant V.
-
-    There (1 − γ·flow) − E[F] + γ·flow·E[x·1{not terminated}] = 0 with F = x for the regression step
-    and F = x (2κ − 1)/(κ − 1) for the penalty step; `survival` is the share of x not terminated.
-    """
-    kept = config.gamma * config.flow
-    k = config.kappa
-    shrinkage = 1.0 if config.theta_step == "regression" else (2.0 * k - 1.0) / (k - 1.0)
-    return (1.0 - kept) / (shrinkage - kept * survival)
-
-
 def _loss(
     networks: Networks,
     learner: Learner,
@@ -264,38 +239,6 @@ def _loss(
 
     metrics = measure(first, target, V, V0, h, x, log_pi, stats, config)
     return loss.mean(), metrics
-
-
-def measure(
-    first: Transition,
-    target: Array,
-    V: Array,
-    V0: Array,
-    h: Array,
-    x: Array,
-    log_pi: Array,
-    stats: Statistics,
-    config: Config,
-) -> Array:
-    """The metrics of a batch."""
-    scale = statistics.reward_scale(stats) if config.scale_rewards else jnp.ones(())
-    seen = Metrics(
-        primal_value=V0 / scale,
-        dual_value=x * first.reward / (1.0 - config.gamma),
-        violation=jnp.maximum(target - V, 0.0) / scale,
-        complementarity=x * h,
-        mass=x,
-        mass_predicted=jnp.where(first.terminated, 0.0, x),
-        td_rms=((target - V) / scale) ** 2,
-        slack=h,
-        log_ratio=jnp.abs(log_pi - first.log_prob),
-    )
-    mean = Metrics(*jnp.stack(seen).mean(axis=1))
-    metrics = mean._replace(
-        mass_predicted=predicted_mass(config, mean.mass_predicted / mean.mass),
-        td_rms=jnp.sqrt(mean.td_rms),
-    )
-    return jax.lax.stop_gradient(jnp.stack(metrics))
 
 
 def multiplier(
@@ -405,5 +348,16 @@ def _move_targets(learner: Learner, config: Config) -> Learner:
         multiplier_target=follow(
             learner.multiplier_target, learner.networks.multiplier, config.period_multiplier
         ),
+        averaged=average(learner, config),
         updates=updates,
+    )
+
+
+def average(learner: Learner, config: Config) -> Parameters:
+    """The average of θ, with this update's counted in; its memory is a share of the run so far."""
+    rate = 1.0 / (1.0 + config.average_share * learner.updates)
+    return jax.tree.map(
+        lambda old, new: (1.0 - rate) * old + rate * new,
+        learner.averaged,
+        learner.networks.multiplier,
     )

@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from scal.envs.functional import Spaces
-from scal.learn import networks as nets
 from scal.learn import policy, scal
 from scal.learn.algorithms import algorithm
 from scal.learn.config import PRESETS, Config
-from scal.learn.scal import Learner, Metrics
+from scal.learn.metrics import Metrics
+from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, exact, loop, memory
 from scal.run.loop import Carry, Episode
@@ -356,6 +356,5 @@ _greedy = jax.jit(scal.greedy, static_argnames=("spaces", "config"))
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
 def _sampled(learner: Learner, observation: Any, key: Any, spaces: Any, config: Config) -> Any:
-    seen = scal.perceive(learner.statistics, observation, config)
-    _, head = nets.heads(learner.networks.multiplier, seen, spaces, config)
+    head = scal.averaged_head(learner, observation, spaces, config)
     return policy.behave(key, head, spaces, config).action

@@ -18,8 +18,9 @@ from scal.envs.functional import Spaces
 from scal.learn import policy, replay, scal
 from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
+from scal.learn.metrics import Metrics
 from scal.learn.replay import Transition
-from scal.learn.scal import Learner, Metrics
+from scal.learn.scal import Learner
 
 Array = jax.Array
 

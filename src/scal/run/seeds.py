@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from scal.envs.compiled import FUNCTIONAL, functional_env
 from scal.learn import replay
-from scal.learn.scal import Metrics
+from scal.learn.metrics import Metrics
 from scal.run import checkpoint, compiled, memory
 from scal.run.agent import (
     EVALUATION,

@@ -191,7 +191,7 @@ def _kernel_root(layer: Layer, inputs: Array) -> Array:
 
 
 class Averages(NamedTuple):
-    """V and x at the averaged parameters after every so many steps, and the last parameters."""
+    """V and x at the averaged parameters after every stretch, and the last of these."""
 
     V: Array
     """(times, S)"""
@@ -206,7 +206,7 @@ def start(networks: Networks) -> Parameters:
     return Parameters(networks.V.W0, networks.x.W0)
 
 
-@partial(jax.jit, static_argnames=("steps", "every", "linear"))
+@partial(jax.jit, static_argnames=("times", "linear"))
 def descend(
     networks: Networks,
     at: Parameters,
@@ -215,30 +215,33 @@ def descend(
     penalty: Penalty,
     R: float,
     steps: int,
-    every: int,
+    times: int = 1,
     linear: bool = False,
 ) -> Averages:
-    """The projected gradient method from `at`, on the networks or on their linearisations."""
+    """The projected gradient method from `at`, on the networks or on their linearisations.
+
+    `times` stretches of `steps` steps each; averages are over all steps from `at` on.
+    """
     alpha = 1.0 / curvature(networks, problem, penalty)
     centre = start(networks)
 
     def loss(at: Parameters) -> Array:
         return penalty_loss(*functions(networks, at, problem, linear), old, problem, penalty)
 
-    def step(carry: tuple[Parameters, Parameters], _: None) -> Any:
+    def step(_: int, carry: tuple[Parameters, Parameters]) -> tuple[Parameters, Parameters]:
         at, total = carry
         at = jax.tree.map(lambda p, g: p - alpha * g, at, jax.grad(loss)(at))
         at = jax.tree.map(partial(_project, R), centre, at)
-        return (at, jax.tree.map(jnp.add, total, at)), None
+        return at, jax.tree.map(jnp.add, total, at)
 
     def stretch(carry: tuple[Parameters, Parameters], number: Array) -> Any:
-        carry, _ = jax.lax.scan(step, carry, length=every)
-        mean = jax.tree.map(lambda total: total / ((number + 1) * every), carry[1])
+        carry = jax.lax.fori_loop(0, steps, step, carry)
+        mean = jax.tree.map(lambda total: total / ((number + 1) * steps), carry[1])
         return carry, functions(networks, mean, problem, linear)
 
     begun = (at, jax.tree.map(jnp.zeros_like, at))
-    (_, total), (V, x) = jax.lax.scan(stretch, begun, jnp.arange(steps // every))
-    return Averages(V, x, jax.tree.map(lambda part: part / steps, total))
+    (_, total), (V, x) = jax.lax.scan(stretch, begun, jnp.arange(times))
+    return Averages(V, x, jax.tree.map(lambda part: part / (times * steps), total))
 
 
 def _project(R: float, centre: Array, W: Array) -> Array:

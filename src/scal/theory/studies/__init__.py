@@ -6,6 +6,7 @@ from scal.theory.studies import (
     fixed_points,
     lemmas,
     linearisation,
+    mean_residual,
     networks,
     penalty,
 )
@@ -51,9 +52,15 @@ STUDIES = {
         ),
         Study(
             "residual",
-            "Theorem 2: the residual over inner steps T, penalty β and outer iterations K",
+            "the parts of Theorem 2: one outer iteration over T, exact steps over β and K",
             networks.measure_residual,
             networks.draw_residual,
+        ),
+        Study(
+            "mean-residual",
+            "Theorem 2 itself: the mean residual of networks over T, m, β and K",
+            mean_residual.measure,
+            mean_residual.draw,
         ),
     )
 }

@@ -17,14 +17,15 @@ RADIUS = 30.0
 PENALTY = Penalty(mu=2.0, beta=2.0)
 
 
+@partial(jax.jit, static_argnames=("times", "linear"))
 def learned(
     networks: Any, at: Any, old: Any, problem: Problem, constants: Penalty, steps: int,
-    every: int, linear: bool = False,
+    times: int = 1, linear: bool = False, R: float = RADIUS,
 ) -> ntk.Averages:  # fmt: skip
     """`ntk.descend` for several networks, one after another."""
 
     def one(parts: Any) -> ntk.Averages:
-        return ntk.descend(*parts, problem, constants, RADIUS, steps, every, linear)
+        return ntk.descend(*parts, problem, constants, R, steps, times, linear)
 
     return jax.lax.map(one, (networks, at, old))
 
@@ -42,6 +43,20 @@ def tabular(mdp: FiniteMDP, x: Any) -> Any:
     table = np.zeros(mdp.R.shape)
     table[mdp.feasible] = np.asarray(x, dtype=float)
     return table
+
+
+def outer_loop(
+    begin: tuple[Any, Any, Any], mdp: FiniteMDP, problem: Problem, constants: Penalty,
+    steps: int, count: int, linear: bool = False, R: float = RADIUS,
+) -> Any:  # fmt: skip
+    """‖xᵏ − Txᵏ‖² for k = 1 … `count` (rows) and every network of `begun` (columns)."""
+    networks, at, x = begin
+    residuals = []
+    for _ in range(count):
+        averages = learned(networks, at, x, problem, constants, steps, linear=linear, R=R)
+        at, x = averages.at, averages.x[:, -1]
+        residuals.append([errors.residual(mdp, tabular(mdp, one), constants.mu) for one in x])
+    return np.array(residuals)
 
 
 def _squared(problem: Problem, difference: Any) -> Any:
@@ -64,7 +79,7 @@ def measure_width(seed: int) -> Report:
             networks, at, old = begun(seed, SEEDS, m, problem)
             exact = [penalty.penalty_step(mdp, tabular(mdp, x), *PENALTY).x for x in old]
             goal = np.stack([x[mdp.feasible] for x in exact])
-            run = partial(learned, networks, at, old, problem, PENALTY, INNER, INNER)
+            run = partial(learned, networks, at, old, problem, PENALTY, INNER)
             real, twin = run(), run(linear=True)
             rows["network"].append(float(_squared(problem, real.x[:, -1] - goal).mean()))
             rows["linear"].append(float(_squared(problem, twin.x[:, -1] - goal).mean()))
@@ -139,7 +154,7 @@ def _over_inner_steps(seed: int, mdp: FiniteMDP, problem: Problem) -> list[float
     """‖x_θ − x̃‖² of the averaged parameters after T steps."""
     networks, at, old = begun(seed, SEEDS, NETWORK_WIDTH, problem)
     goal = np.stack([penalty.penalty_step(mdp, tabular(mdp, x), *PENALTY).x for x in old])
-    x = learned(networks, at, old, problem, PENALTY, TIMES[-1], TIMES[0]).x
+    x = learned(networks, at, old, problem, PENALTY, TIMES[0], TIMES[-1] // TIMES[0]).x
     error = _squared(problem, x - goal[:, None, mdp.feasible]).mean(axis=0)
     return [float(error[T // TIMES[0] - 1]) for T in TIMES]
 
@@ -161,16 +176,9 @@ def _over_outer_steps(mdp: FiniteMDP, beta: float) -> list[float]:
 
 def _networks_over_outer_steps(seed: int, mdp: FiniteMDP, problem: Problem) -> list[float]:
     """The same for networks: ‖xᵏ − Txᵏ‖² of every k, averaged over k ≤ K."""
-    constants = PENALTY._replace(beta=SHOWN[0])
-    networks, at, x = begun(seed, SEEDS, NETWORK_WIDTH, problem)
-    step = jax.jit(lambda at, x: learned(networks, at, x, problem, constants, INNER, INNER))
-    residuals = []
-    for _ in range(NETWORK_OUTER):
-        averages = step(at, x)
-        at, x = averages.at, averages.x[:, -1]
-        found = [errors.residual(mdp, tabular(mdp, one), PENALTY.mu) for one in x]
-        residuals.append(float(np.mean(found)))
-    return [float(np.mean(residuals[:K])) for K in range(1, NETWORK_OUTER + 1)]
+    constants, begin = PENALTY._replace(beta=SHOWN[0]), begun(seed, SEEDS, NETWORK_WIDTH, problem)
+    residuals = outer_loop(begin, mdp, problem, constants, INNER, NETWORK_OUTER).mean(axis=1)
+    return [float(residuals[:K].mean()) for K in range(1, NETWORK_OUTER + 1)]
 
 
 def draw_residual(data: Data, slopes: list[Slope]) -> Any:
