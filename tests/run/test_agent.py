@@ -76,6 +76,8 @@ def test_evaluation_leaves_no_trace():
     returns = watched.evaluate(3)
     np.testing.assert_array_equal(returns, watched.evaluate(3))
     assert len(watched.evaluate(2, deterministic=False)) == 2
+    with pytest.raises(ValueError, match="episodes is 0; use a whole number of at least 1"):
+        watched.evaluate(0)
     assert watched.learn(300).digest() == plain.digest()
 
 
@@ -256,8 +258,10 @@ def test_several_environments_resume_exactly(tmp_path):
     np.testing.assert_array_equal(observation[1:][goes_on], after[:-1][goes_on])
     assert not np.array_equal(observation[1:][~goes_on], after[:-1][~goes_on])
     assert len({episode.actions.__len__() for episode in whole.episodes}) > 1
-    with pytest.raises(ValueError, match="environments is 0; use a whole number of at least 1"):
+    with pytest.raises(ValueError, match="environments is 0; use at least 1"):
         scal.SCAL("CartPole-v1", environments=0)
+    with pytest.raises(ValueError, match=r"environments is 1.5; use a whole number of at least 1"):
+        scal.SCAL("CartPole-v1", environments=1.5)
 
 
 def test_both_loops_make_the_same_learner():
@@ -380,8 +384,9 @@ def test_rates_fall_over_the_first_call_of_learn():
 
 def test_options_that_do_not_go_together(tmp_path, capsys):
     out = ["--out", str(tmp_path / "run")]
-    assert main(["train", "CartPole-v1", "--seeds", "2", "--environments", "2", *out]) == 2
-    assert "--seeds and --environments do not go together" in capsys.readouterr().err
+    both = ["--environments", "2", "--update-every", "3"]
+    assert main(["train", "CartPole-v1", "--seeds", "2", *both, *out]) == 2
+    assert "one has to divide the other" in capsys.readouterr().err
     assert parse(["train", "CartPole-v1", "--preset=paper"]).config == PRESETS["paper"].discrete
     assert parse(["train", "Pendulum-v1"]).config == PRESETS["default"].continuous
     assert parse(["train", "Pendulum-v1", "--gamma", "0.99"]).config.gamma == 0.99

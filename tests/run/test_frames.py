@@ -44,7 +44,7 @@ def test_several_seeds_resume_exactly(tmp_path):
     assert whole.runs.learner.updates.tolist() == [75, 75]
     agent = resumed.agent(1).learn(30)
     assert int(agent.learner.updates) == 75 + 30 // 4
-    with pytest.raises(ValueError, match="update_every is 4, which does not divide the stretches"):
+    with pytest.raises(ValueError, match="update_every 4, but several seeds take"):
         next(whole.iterate(401, every=100))
 
 

@@ -63,6 +63,24 @@ def test_seeds_follow_the_first_and_differ():
     assert pair[0] != pair[1] == alone[0]
 
 
+def test_environments_side_by_side_share_the_steps_and_the_updates():
+    """Four copies make the interactions of one, with as many updates, as in the other loop."""
+    options = FAST | {"environments": 4, "warmup": 100}
+    seeds = Seeds("CartPole-v1", 2, seed=3, **options)
+    assert [line["step"] for line in seeds.iterate(400, every=200)] == [200, 400]
+    learner = seeds.runs.learner
+    assert learner.updates.tolist() == [300, 300]
+    assert learner.statistics.steps.tolist() == [400, 400]
+    assert learner.replay.stored.tolist() == [100, 100]
+    fewer = Seeds("CartPole-v1", 1, **options, update_every=2)
+    list(fewer.iterate(400, every=200))
+    assert fewer.runs.learner.updates.tolist() == [150]
+    agent = seeds.agent(1).learn(40)
+    assert int(agent.learner.updates) == 340
+    with pytest.raises(ValueError, match="environments is 4 and update_every 3; in a compiled run"):
+        next(Seeds("CartPole-v1", 1, **options, update_every=3).iterate(400))
+
+
 @pytest.fixture
 def stretches(monkeypatch):
     """What `advance` is asked for; it answers with returns nan and 5, and metrics 1 and 3."""

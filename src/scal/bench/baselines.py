@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from scal.bench.cell import Cell, Score, score
 from scal.run.agent import evaluation_seeds
+from scal.run.evaluate import play
 from scal.run.extras import require
 from scal.run.spaces import make
 
@@ -128,15 +129,8 @@ class Rival:
 
     def evaluate(self, episodes: int) -> NDArray[np.float64]:
         """Undiscounted returns of greedy episodes, the same ones that SCAL of that seed plays."""
-        env, returns = _make(self.env_id), np.zeros(episodes)
-        for number in range(episodes):
-            observation, _ = env.reset(seed=evaluation_seeds(self.seed, number)[0])
-            over = False
-            while not over:
-                observation, reward, terminated, truncated, _ = env.step(self._act(observation))
-                returns[number] += float(reward)
-                over = bool(terminated or truncated)
-        return returns
+        seeds = [evaluation_seeds(self.seed, number)[0] for number in range(episodes)]
+        return play(partial(_make, self.env_id), lambda seen, *_: self._act(seen), seeds)
 
     def _act(self, observation: Any) -> Any:
         return self.model.predict(self.normalize(observation), deterministic=True)[0]

@@ -31,8 +31,6 @@ class Train:
     """Decides everything."""
     seeds: int | None = None
     """Learn so many seeds side by side, from --seed on; for environments with a compiled form."""
-    environments: int = 1
-    """Copies of the environment that are stepped together."""
     preset: str = "default"
     """default, or paper for the literal method."""
     out: Path | None = None
@@ -49,14 +47,12 @@ class Train:
         from scal.run.agent import SCAL
         from scal.run.seeds import Seeds
 
-        if self.seeds is not None and self.environments != 1:
-            raise ValueError("--seeds and --environments do not go together; leave one out")
         last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
         folder = training.check_free(self.out or default)
         options = asdict(self.config)
         agent = (
-            SCAL(self.env, self.seed, self.preset, self.environments, **options)
+            SCAL(self.env, self.seed, self.preset, **options)
             if self.seeds is None
             else Seeds(self.env, self.seeds, self.seed, self.preset, **options)
         )

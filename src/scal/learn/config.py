@@ -91,6 +91,8 @@ class Config:
     """Share of the run so far, its last part, that is replayed; at least 10,000 transitions."""
     warmup: int = 1_000
     """Interactions before the first update."""
+    environments: int = 1
+    """Copies of the environment that are stepped together, each in an episode of its own."""
     update_every: int = 1
     """Interactions per update."""
     epsilon: float = 0.05
@@ -137,7 +139,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 _AT_LEAST_ONE = {
     "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "depth", "update_every", "inner_steps",
+    "width", "depth", "environments", "update_every", "inner_steps",
 }  # fmt: skip
 _CHOICES = {
     "algorithm": ("scal", "deep-alm"),
@@ -158,6 +160,8 @@ def _check(name: str, value: Any) -> None:
             raise ValueError(f"{name} is {value!r}; use one of {', '.join(_CHOICES[name])}")
     elif isinstance(value, bool):
         return
+    elif name in _AT_LEAST_ONE and isinstance(value, float):
+        raise ValueError(f"{name} is {value!r}; use a whole number of at least 1")
     elif isinstance(value, int | float):  # traced numbers of a sweep pass unchecked
         tiny = 1 if name in _AT_LEAST_ONE else 1e-12
         low, high = _BOUNDS.get(name, (tiny, float("inf")))
@@ -193,7 +197,12 @@ class Preset(NamedTuple):
 DEFAULT = Config()
 
 CONTINUOUS = dataclasses.replace(
-    DEFAULT, gamma=0.995, lr_multiplier=3e-4, batch_size=64, replay_size=100_000
+    DEFAULT,
+    gamma=0.995,
+    lr_multiplier=3e-4,
+    batch_size=64,
+    replay_size=100_000,
+    environments=8,
 )
 
 PAPER = Config(

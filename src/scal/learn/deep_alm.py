@@ -69,9 +69,9 @@ class Inner(NamedTuple):
     """τ"""
 
 
-def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> Learner:
+def init(key: Array, spaces: Spaces, config: Config) -> Learner:
     """Random networks, τ equal to θ, an empty buffer."""
-    learner = scal.init(key, spaces, config, environments)
+    learner = scal.init(key, spaces, config)
     zero = jnp.zeros(())
     tau = _multiplier(learner) if config.auxiliary else None
     inner = Inner(jnp.zeros((), jnp.int32), zero, jnp.full((), jnp.inf), tau)

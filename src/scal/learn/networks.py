@@ -38,7 +38,7 @@ SIGMA_BOUNDS = (0.3, 1.35)
 """σ is learned between these. The smaller it is, the further a step of the weights moves log π:
 runs whose σ went to 0.05 fell apart. A σ that starts lower has its start as its floor."""
 
-SIGMA_SPEED = 0.25
+SIGMA_SPEED = 0.1
 """How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
 
 

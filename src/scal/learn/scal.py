@@ -53,7 +53,7 @@ class Learner(NamedTuple):
     """Of the deep parameterised ALM only."""
 
 
-def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> Learner:
+def init(key: Array, spaces: Spaces, config: Config) -> Learner:
     """Lines 1–2: random networks, targets equal to them, an empty buffer."""
     network_key, key = jax.random.split(key)
     networks = nets.init_networks(network_key, spaces, config)
@@ -63,9 +63,9 @@ def init(key: Array, spaces: Spaces, config: Config, environments: int = 1) -> L
         multiplier_target=networks.multiplier,
         averaged=networks.multiplier,
         moments=ADAM.init(networks),
-        replay=replay.init_replay(spaces, config.replay_size, environments, INITIAL_STATES),
+        replay=replay.init_replay(spaces, config.replay_size, config.environments, INITIAL_STATES),
         statistics=statistics.init_statistics(
-            0 if spaces.image else spaces.observation_size, environments
+            0 if spaces.image else spaces.observation_size, config.environments
         ),
         updates=jnp.zeros((), jnp.int32),
         key=key,

@@ -26,6 +26,7 @@ from scal.learn.metrics import Metrics
 from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, exact, loop, memory
+from scal.run.evaluate import play
 from scal.run.loop import Carry, Episode
 from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, observer, unbounded
 from scal.run.video import film
@@ -48,7 +49,6 @@ class SCAL:
     env : an id, an environment made by `gymnasium.make`, or a function that returns one.
     seed : decides everything.
     preset : "default", or "paper" for the literal method.
-    environments : how many copies of the environment are stepped together.
     options : fields of `scal.learn.config.Config`, to change single options of the preset.
     """
 
@@ -57,25 +57,20 @@ class SCAL:
         env: str | gym.Env[Any, Any] | Factory,
         seed: int = 0,
         preset: str = "default",
-        environments: int = 1,
         **options: Any,
     ) -> None:
         if not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
             raise ValueError(f"seed is {seed!r}; use a whole number from 0 to {LARGEST_SEED}")
-        if not isinstance(environments, int) or environments < 1:
-            raise ValueError(f"environments is {environments!r}; use a whole number of at least 1")
         self.factory = factory_of(env)
-        made = [self.factory() for _ in range(environments)]
-        if len({id(one) for one in made}) < environments:
-            raise ValueError("env returned the same environment twice; return a new one each time")
-        self.env = made[0]
+        self.env = self.factory()
         self.env_id = self.env.spec.id if self.env.spec else None
         self.name = self.env_id or str(self.env)
         self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
         self.config = configure(preset, options, self.spaces, unbounded(self.env))
-        self.memory = memory.announce(self.spaces, self.config, environments)
+        self.memory = memory.announce(self.spaces, self.config)
         """A line on the memory that frames take."""
+        made = [self.env, *(self._another() for _ in range(1, self.config.environments))]
         self.episodes = [
             Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
         ]
@@ -84,7 +79,7 @@ class SCAL:
         """Returns of the episodes that ended since the last record."""
         self._encode = observer(self.env, self.name)
         self._learner = algorithm(self.config).init(
-            jax.random.PRNGKey(seed), self.spaces, self.config, environments
+            jax.random.PRNGKey(seed), self.spaces, self.config
         )
         self._carry: Carry | None = None
 
@@ -160,30 +155,27 @@ class SCAL:
             action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
         else:
             key = jax.random.key(np.random.default_rng().integers(2**32))
-            action = np.asarray(_sampled(self.learner, array, key, self.spaces, self.config))
+            action = np.asarray(
+                _sampled(self.learner, array[None], key[None], self.spaces, self.config)[0]
+            )
         return self._own_units(self._environment_action(action))
 
     def evaluate(self, episodes: int = 10, deterministic: bool = True) -> NDArray[np.float64]:
         """Undiscounted returns of whole episodes, in an environment and with seeds of their own."""
-        made = self.factory()
-        if made is self.env:
-            raise ValueError("env returned the same environment twice; return a new one each time")
-        env, _ = adapt(made, stacked=True)
-        returns = np.zeros(episodes)
-        for number in range(episodes):
-            seed, noise = evaluation_seeds(self.seed, number)
-            observation, _ = env.reset(seed=seed)
-            key, over = jax.random.key(noise), False
-            while not over:
-                if deterministic:
-                    action = _greedy(self.learner, observation, self.spaces, self.config)
-                else:
-                    key, use = jax.random.split(key)
-                    action = _sampled(self.learner, observation, use, self.spaces, self.config)
-                step = env.step(self._environment_action(np.asarray(action)))
-                observation, over = step[0], bool(step[2] or step[3])
-                returns[number] += float(step[1])
-        return returns
+        if episodes < 1:
+            raise ValueError(f"episodes is {episodes}; use a whole number of at least 1")
+        seeds, noises = zip(*(evaluation_seeds(self.seed, n) for n in range(episodes)), strict=True)
+        keys = jax.vmap(jax.random.key)(np.array(noises))
+
+        def act(observations: Any, numbers: Any, ages: Any) -> list[Any]:
+            if deterministic:
+                actions = _greedy(self.learner, observations, self.spaces, self.config)
+            else:
+                use = jax.vmap(jax.random.fold_in)(keys[numbers], ages)
+                actions = _sampled(self.learner, observations, use, self.spaces, self.config)
+            return [self._environment_action(action) for action in np.asarray(actions)]
+
+        return play(lambda: adapt(self._another(), stacked=True)[0], act, seeds)
 
     def video(self, path: str | Path) -> Path:
         """Film the first episode of `evaluate` into an .mp4 or .gif file."""
@@ -235,9 +227,7 @@ class SCAL:
         if "seeds" in facts:
             raise ValueError(f"folder {path} holds several seeds; use scal.run.seeds.Seeds.load")
         again = partial(make, facts["env"], **facts["arguments"])
-        agent = cls(
-            again, facts["seed"], facts["preset"], len(facts["episodes"]), **facts["config"]
-        )
+        agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
         as_given = int if agent.spaces.discrete else partial(np.asarray, dtype=np.float32)
         observations = []
@@ -259,6 +249,13 @@ class SCAL:
     def digest(self) -> str:
         """sha256 of the networks."""
         return checkpoint.digest(self.learner.networks)
+
+    def _another(self) -> gym.Env[Any, Any]:
+        """A second environment, as it comes."""
+        made = self.factory()
+        if made is self.env:
+            raise ValueError("env returned the same environment twice; return a new one each time")
+        return made
 
     def _updates(self, before: int) -> int:
         """How many belong to the steps since `before`."""
@@ -355,6 +352,11 @@ _greedy = jax.jit(scal.greedy, static_argnames=("spaces", "config"))
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
-def _sampled(learner: Learner, observation: Any, key: Any, spaces: Any, config: Config) -> Any:
-    head = scal.averaged_head(learner, observation, spaces, config)
-    return policy.behave(key, head, spaces, config).action
+def _sampled(learner: Learner, observations: Any, keys: Any, spaces: Any, config: Config) -> Any:
+    """An action of the averaged policy for each observation and key."""
+
+    def one(observation: Any, key: Any) -> Any:
+        head = scal.averaged_head(learner, observation, spaces, config)
+        return policy.behave(key, head, spaces, config).action
+
+    return jax.vmap(one)(observations, keys)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from scal.envs.functional import FunctionalEnv, State
-from scal.learn import frames, policy, replay, scal
+from scal.learn import algorithms, frames, policy, replay, scal
 from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
@@ -48,19 +48,17 @@ class Trace(NamedTuple):
     """Mean return of the episodes that ended, NaN if none did."""
 
 
-@partial(jax.jit, static_argnames=("env", "config", "environments"))
-def start(
-    seeds: Array, options: Options, env: FunctionalEnv, config: Config, environments: int = 1
-) -> Run:
+@partial(jax.jit, static_argnames=("env", "config"))
+def start(seeds: Array, options: Options, env: FunctionalEnv, config: Config) -> Run:
     """Fresh runs, one per seed."""
+    environments = config.environments
 
     def one(seed: Array, options: Options) -> Run:
         key = jax.random.PRNGKey(seed)
         learner_key, reset_key, key = jax.random.split(key, 3)
         states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
         observations = jax.vmap(env.observe)(states)
-        init = algorithm(config).init
-        learner = init(learner_key, env.spaces, _with(config, options), environments)
+        learner = algorithm(config).init(learner_key, env.spaces, _with(config, options))
         started = jnp.ones(environments, bool)
         learner = learner._replace(
             replay=replay.store_initial(learner.replay, observations, started)
@@ -83,25 +81,34 @@ def advance(
 ) -> tuple[Run, Trace]:
     """Every run, `steps` interactions further; without `learning` it only fills its buffer.
 
-    `config.update_every` has to divide `steps`.
+    `steps` is a multiple of `stride(config)`.
     """
 
     def one(run: Run, options: Options) -> tuple[Run, Trace]:
         step = partial(_step, env=env, config=_with(config, options))
-        every = config.update_every if learning else 1
+        updates = max(config.environments // config.update_every, 1) if learning else 0
 
         def turn(run: Run, nothing: None) -> tuple[Run, tuple[Array, Array]]:
-            if every == 1:
-                return step(run, nothing, learning=learning)
-            wait = partial(step, learning=False)
-            run, (_, before) = jax.lax.scan(wait, run, length=every - 1)
-            run, (metrics, last) = step(run, nothing, learning=True)
-            return run, (metrics, jnp.append(before, last))
+            waits = stride(config) // config.environments - 1
+            run, (_, before) = jax.lax.scan(partial(step, updates=0), run, length=waits)
+            run, (metrics, last) = step(run, nothing, updates=updates)
+            return run, (metrics / max(updates, 1), jnp.append(before, last))
 
-        run, (metrics, returns) = jax.lax.scan(turn, run, length=steps // every)
+        run, (metrics, returns) = jax.lax.scan(turn, run, length=steps // stride(config))
         return run, Trace(Metrics(*metrics.mean(axis=0)), jnp.nanmean(returns))
 
     return jax.vmap(one)(runs, options)
+
+
+def stride(config: Config) -> int:
+    """Interactions between which all environments step and updates are made, as often as due."""
+    few, many = sorted((config.environments, config.update_every))
+    if many % few:
+        raise ValueError(
+            f"environments is {config.environments} and update_every {config.update_every}; "
+            "in a compiled run one has to divide the other"
+        )
+    return many
 
 
 @partial(jax.jit, static_argnames=("env", "config", "episodes"))
@@ -137,9 +144,9 @@ def _with(config: Config, options: Options) -> Config:
 
 
 def _step(
-    run: Run, _: None, env: FunctionalEnv, config: Config, learning: bool
+    run: Run, _: None, env: FunctionalEnv, config: Config, updates: int
 ) -> tuple[Run, tuple[Array, Array]]:
-    """One interaction of every environment, then one update."""
+    """One interaction of every environment, then some updates."""
     environments = len(run.age)
     key, step_key, reset_key = jax.random.split(run.key, 3)
     learner, choice = scal.act(run.learner, run.observations, env.spaces, config)
@@ -160,8 +167,8 @@ def _step(
     )
     learner = scal.observe(learner, row, observations, config)
     metrics = jnp.zeros(len(Metrics._fields))
-    if learning:
-        learner, metrics = algorithm(config).update(learner, env.spaces, config)
+    if updates:
+        learner, metrics = algorithms.updates(learner, updates, env.spaces, config)
     ended_returns = jnp.where(ended, returns, jnp.nan)
     finished = jnp.where(ended.any(), jnp.nanmean(ended_returns), run.finished_return)
     run = Run(

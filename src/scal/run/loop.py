@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from scal.envs.functional import Spaces
-from scal.learn import policy, replay, scal
-from scal.learn.algorithms import algorithm
+from scal.learn import algorithms, policy, replay, scal
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.learn.replay import Transition
@@ -69,19 +68,10 @@ def advance(
     row = Transition(carry.observation, *carry.choice, reward, after, terminated, ended)
     learner, totals = scal.observe(carry.learner, row, start, config), carry.totals
     if updates:
-        learner, metrics = _updates(learner, updates, spaces, config)
+        learner, metrics = algorithms.updates(learner, updates, spaces, config)
         totals = totals + jnp.append(metrics, updates)
     learner, choice = scal.act(learner, start, spaces, config)
     return Carry(learner, start, choice, totals)
-
-
-def _updates(learner: Learner, count: int, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
-    """Some updates, with the sum of their metrics."""
-    update = partial(algorithm(config).update, spaces=spaces, config=config)
-    if count == 1:
-        return update(learner)
-    learner, metrics = jax.lax.scan(lambda one, _: update(one), learner, length=count)
-    return learner, metrics.sum(axis=0)
 
 
 class Episode:

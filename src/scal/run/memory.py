@@ -12,11 +12,11 @@ from scal.learn.replay import init_replay
 from scal.learn.scal import INITIAL_STATES
 
 
-def announce(spaces: Spaces, config: Config, environments: int = 1, seeds: int = 1) -> str | None:
+def announce(spaces: Spaces, config: Config, seeds: int = 1) -> str | None:
     """A line on the memory that frames will take, if there are any; ValueError if it is missing."""
     if not spaces.image:
         return None
-    needed, free = seeds * replay_bytes(spaces, config, environments), available_bytes()
+    needed, free = seeds * replay_bytes(spaces, config), available_bytes()
     planes, height, width = spaces.image
     size = f"{height}×{width}" + (f"×{planes}" if planes > 1 else "")
     each = f"{seeds} × " if seeds > 1 else ""
@@ -29,9 +29,9 @@ def announce(spaces: Spaces, config: Config, environments: int = 1, seeds: int =
     return f"replay: {what}, {_words(needed)}"
 
 
-def replay_bytes(spaces: Spaces, config: Config, environments: int = 1) -> int:
+def replay_bytes(spaces: Spaces, config: Config) -> int:
     """All arrays of the replay."""
-    init = partial(init_replay, spaces, config.replay_size, environments, INITIAL_STATES)
+    init = partial(init_replay, spaces, config.replay_size, config.environments, INITIAL_STATES)
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(jax.eval_shape(init)))
 
 

@@ -75,10 +75,12 @@ class Seeds:
         check_budget(steps, every)
         self.config = annealed(self.config, steps)
         stretch = math.gcd(steps, every, self.steps, self.config.warmup)
-        if stretch % self.config.update_every:
+        stride = compiled.stride(self.config)
+        if stretch % stride:
             raise ValueError(
-                f"update_every is {self.config.update_every}, which does not divide the stretches "
-                f"of {stretch} steps that several seeds take together; use a divisor of it"
+                f"environments is {self.config.environments} and update_every "
+                f"{self.config.update_every}, but several seeds take {stretch} steps at a time; "
+                "use divisors of that"
             )
         traces: list[Trace] = []
         for _ in range(steps // stretch):

@@ -1,0 +1,43 @@
+"""Whole episodes of a policy, several side by side: one compiled call per step of all of them."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+ABREAST = 16
+"""Episodes at a time, at most."""
+
+Act = Callable[[NDArray[Any], NDArray[np.int64], NDArray[np.int64]], Sequence[Any]]
+"""Observations, the episodes they belong to and the steps taken in them → actions."""
+
+
+def play(
+    make: Callable[[], gym.Env[Any, Any]], act: Act, seeds: Sequence[int]
+) -> NDArray[np.float64]:
+    """Undiscounted returns of one episode per seed.
+
+    `act` always sees as many observations, those of episodes that are over among them.
+    """
+    returns = np.zeros(len(seeds))
+    envs = [make() for _ in range(min(ABREAST, len(seeds)))]
+    numbers, ages = np.arange(len(envs)), np.zeros(len(envs), np.int64)
+    observations = [env.reset(seed=seeds[i])[0] for i, env in enumerate(envs)]
+    begun, playing = len(envs), set(range(len(envs)))
+    while playing:
+        actions = act(np.stack(observations), numbers, ages)
+        for lane in sorted(playing):
+            step = envs[lane].step(actions[lane])
+            observations[lane] = step[0]
+            returns[numbers[lane]] += float(step[1])
+            ages[lane] += 1
+            if not (step[2] or step[3]):
+                continue
+            if begun == len(seeds):
+                playing.remove(lane)
+                continue
+            observations[lane] = envs[lane].reset(seed=seeds[begun])[0]
+            numbers[lane], ages[lane], begun = begun, 0, begun + 1
+    return returns
