@@ -2,6 +2,10 @@
 
 python -m experiments.fig5_discrete                draws experiments/results/discrete.json
 python -m experiments.fig5_discrete --run          runs what is missing, then packs and draws
+python -m experiments.fig5_discrete --run --anew   runs everything
+
+A suite may be measured in parts, on several machines: what the file holds is not run again, and
+every result names the commit it was measured at.
 """
 
 import argparse
@@ -14,7 +18,7 @@ from rich.console import Console
 
 from scal.bench import figures, show
 from scal.bench.cell import Cell
-from scal.bench.execute import Result
+from scal.bench.execute import Result, write_json
 from scal.bench.grid import Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
@@ -29,21 +33,42 @@ def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel
     """`wanted` says which panels of the suite the figure has."""
     options = argparse.ArgumentParser(description=SUITES[suite].__doc__)
     options.add_argument("--run", action="store_true", help="run what is missing first")
+    options.add_argument("--anew", action="store_true", help="with --run, run all of it")
     options.add_argument("--workers", type=int, default=1, help="cells at a time")
     options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments")
     given = options.parse_args()
     packed = RESULTS / f"{suite}.json"
     if given.run:
-        grid = Grid(given.folder, SUITES[suite]())
-        runner = Processes(given.workers)
+        grid, runner = Grid(given.folder, SUITES[suite]()), Processes(given.workers)
+        if given.anew:
+            grid.forget()
+        elif packed.exists():
+            adopt(grid, packed)
         for event in show.Board(grid, runner.slots).follow(grid.run(runner)):
             print(f"failed: {event.cell.name}: {event.reason}")
-        found = {"provenance": provenance(), "suite": suite, "cells": pack(_of(grid))}
-        packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
+        pack_up(grid, suite, packed)
     series = gather(read([packed]))
     Console().print(show.summary(one for one in series if not one.gradients))
     chosen = [panel for panel in panels(series) if wanted(panel)]
     print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+
+
+def adopt(grid: Grid, packed: Path) -> None:
+    """File the results that are known and missing in the folder."""
+    missing = set(grid.missing())
+    for result, seconds in read([packed]):
+        cell = Cell.read(result["cell"])
+        if cell in missing:
+            write_json(grid.folder / "timing" / f"{cell.name}.json", {"seconds": seconds})
+            write_json(grid.result(cell), result)
+
+
+def pack_up(grid: Grid, suite: str, packed: Path) -> None:
+    """All results in one file; those that name no commit were measured at this one."""
+    facts = provenance()
+    cells = [{"commit": facts["commit"]} | cell for cell in pack(_of(grid))]
+    found = {"provenance": facts, "suite": suite, "cells": cells}
+    packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def _of(grid: Grid) -> list[tuple[Result, float]]:

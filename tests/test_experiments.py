@@ -5,10 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from experiments import tables
+from experiments import rerun, tables
 from experiments.rerun import FIGURES, RESULTS
 
 from scal.bench.cell import Cell
+from scal.bench.grid import Grid
 from scal.bench.panels import panels
 from scal.bench.series import gather, read
 from scal.bench.suites import SUITES
@@ -33,6 +34,22 @@ def test_results_are_cells_of_the_suite_and_the_page_shows_them(suite):
     drawn = re.findall(r"figures/(fig\d_\w+\.svg)", page)
     assert drawn
     assert all((FIGURES / name).exists() for name in drawn)
+
+
+def test_a_suite_measured_in_parts(tmp_path):
+    """What a file holds is filed as if it had been run here, and keeps its commit."""
+    packed, again = RESULTS / "discrete.json", tmp_path / "again.json"
+    known = json.loads(packed.read_text())
+    known["cells"] = [{"commit": "a" * 40} | cell for cell in known["cells"][:3]]
+    part = tmp_path / "part.json"
+    part.write_text(json.dumps(known))
+    grid = Grid(tmp_path / "grid", SUITES["discrete"]())
+    everything = len(grid.missing())
+    rerun.adopt(grid, part)
+    assert len(grid.missing()) == everything - 3
+    rerun.pack_up(grid, "discrete", again)
+    written = json.loads(again.read_text())["cells"]
+    assert sorted(written, key=str) == sorted(known["cells"], key=str)
 
 
 def test_every_figure_of_section_7_has_a_script():
