@@ -28,7 +28,7 @@ from scal.bench.runners import Processes
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
-FIRST_SEED = 8_000
+FIRST_SEED = 9_000
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 

@@ -156,6 +156,7 @@ CHANGES = {
 }  # fmt: skip
 ELSEWHERE = {
     "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
+    "environments", "gamma_start",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
 
@@ -178,6 +179,22 @@ def test_every_option_has_an_effect(name, reference):
         assert digest(dataclasses.replace(deep, **{name: value})) != digest(deep)
     else:
         assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
+
+
+def test_the_horizon_grows_by_a_constant_rate():
+    """From 1/(1 − 0.9) = 10 to 1/(1 − 0.999) = 1,000: 100 in the middle, 1,000 after the end."""
+    config = dataclasses.replace(DEFAULT, gamma=0.999, gamma_start=0.9, anneal_steps=200)
+    learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config)
+
+    def gamma(steps):
+        seen = learner.statistics._replace(steps=jnp.asarray(steps))
+        return float(scal.at_present(learner._replace(statistics=seen), config).gamma)
+
+    found = [gamma(steps) for steps in (0, 100, 200, 300)]
+    np.testing.assert_allclose(found, [0.9, 0.99, 0.999, 0.999], atol=1e-6)
+    same = dataclasses.replace(config, gamma_start=0.999)
+    assert digest(config) != digest(same)
+    assert scal.at_present(learner, DEFAULT).gamma == DEFAULT.gamma
 
 
 def test_gauss_seidel_moves_one_network_at_a_time():

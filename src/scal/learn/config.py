@@ -30,6 +30,9 @@ class Config:
     """Whether deep-alm approximates Z with a network y_τ of its own, to which x is fitted."""
     gamma: float = 0.99
     """Discount factor γ."""
+    gamma_start: float | None = None
+    """γ at the start of the run; from there the horizon 1/(1 − γ) grows by a constant rate. None:
+    the same γ throughout."""
     mu: float = 0.3
     """Penalty parameter μ of the augmented Lagrangian: how far x moves per unit of advantage."""
     beta: float = 5 / 0.3
@@ -128,6 +131,7 @@ class Config:
 
 _BOUNDS: dict[str, tuple[float, float]] = {
     "gamma": (0.0, 1.0 - 1e-9),
+    "gamma_start": (0.0, 1.0 - 1e-9),
     "inner_tolerance": (0.0, 1.0),
     "flow": (0.0, 1.0),
     "replay_share": (0.0, 1.0),
@@ -198,7 +202,8 @@ DEFAULT = Config()
 
 CONTINUOUS = dataclasses.replace(
     DEFAULT,
-    gamma=0.995,
+    gamma=0.998,
+    gamma_start=0.99,
     lr_multiplier=3e-4,
     batch_size=64,
     replay_size=100_000,

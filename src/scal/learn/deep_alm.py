@@ -80,6 +80,7 @@ def init(key: Array, spaces: Spaces, config: Config) -> Learner:
 
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """One inner step on a sample of D; the array holds the metrics."""
+    config = scal.at_present(learner, config)
     learner, batch = scal.draw(learner, config)
     return update_on(learner, batch, spaces, config)
 

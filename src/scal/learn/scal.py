@@ -9,6 +9,7 @@ All four are pure functions of a `Learner`, and the same whether an environment 
 or inside the compiled program.
 """
 
+import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -116,8 +117,19 @@ def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
 
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """Lines 5–10; the array holds the metrics."""
+    config = at_present(learner, config)
     learner, batch = draw(learner, config)
     return update_on(learner, batch, spaces, config)
+
+
+def at_present(learner: Learner, config: Config) -> Config:
+    """The options, with the γ of this moment of the run."""
+    if config.gamma_start is None or config.anneal_steps is None:
+        return config
+    done = jnp.minimum(learner.statistics.steps / config.anneal_steps, 1.0)
+    rest = (1.0 - config.gamma_start) ** (1.0 - done) * (1.0 - config.gamma) ** done
+    changed: dict[str, Any] = {"gamma": 1.0 - rest}
+    return dataclasses.replace(config, **changed)
 
 
 def draw(learner: Learner, config: Config) -> tuple[Learner, Batch]:
