@@ -74,10 +74,10 @@ def stack_of(numbers, k):
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("capacity", [100, 16])
 def test_stacks_never_cross_episodes_and_final_frames_are_kept(lanes, capacity):
-    config = dataclasses.replace(DEFAULT, replay_size=capacity)
+    config = dataclasses.replace(DEFAULT, replay_size=capacity, environments=lanes)
     kind = spaces()
     ended = {(4, 0), (5, 0), (17, 0), (18, 0), (9, 1), (28, 1)}
-    learner = scal.init(jax.random.key(0), kind, config, lanes)
+    learner = scal.init(jax.random.key(0), kind, config)
     learner, truth = told(learner, lanes, config, ended)
     batch = replay.sample(jax.random.key(1), learner.replay, 512, 2, 1.0)
     seen = set()

@@ -68,29 +68,27 @@ class Seeds:
         self.runs: Run = compiled.start(self._numbers(), {}, self.env, self.config)
 
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
-        """Interact `steps` times per seed; a record whenever `every` divides the number of steps.
+        """Interact at least `steps` times per seed; a record for each multiple of `every` reached.
 
-        All stretches have one length, so that one program learns and one fills the buffer.
+        With several environments, or several steps per update, their number is rounded up to a
+        multiple of these. All stretches have one length, so that one program learns and one fills
+        the buffer.
         """
         check_budget(steps, every)
         self.config = annealed(self.config, steps)
-        stretch = math.gcd(steps, every, self.steps, self.config.warmup)
         stride = compiled.stride(self.config)
-        if stretch % stride:
-            raise ValueError(
-                f"environments is {self.config.environments} and update_every "
-                f"{self.config.update_every}, but several seeds take {stretch} steps at a time; "
-                "use divisors of that"
-            )
+        steps, warmup = (stride * -(-n // stride) for n in (steps, self.config.warmup))
+        stretch = math.gcd(steps, every, self.steps, warmup)
+        stretch = stretch if stretch % stride == 0 else stride
         traces: list[Trace] = []
         for _ in range(steps // stretch):
-            learning = self.steps >= self.config.warmup
+            learning = self.steps >= warmup
             self.runs, trace = compiled.advance(
                 self.runs, {}, self.env, self.config, stretch, learning
             )
-            self.steps += stretch
+            before, self.steps = self.steps, self.steps + stretch
             traces.append(trace if learning else trace._replace(metrics=None))
-            if self.steps % every == 0:
+            if self.steps // every > before // every:
                 yield self._record(traces)
                 traces = []
 
