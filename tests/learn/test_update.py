@@ -194,6 +194,8 @@ def test_the_horizon_grows_by_a_constant_rate():
     np.testing.assert_allclose(found, [0.9, 0.99, 0.999, 0.999], atol=1e-6)
     same = dataclasses.replace(config, gamma_start=0.999)
     assert digest(config) != digest(same)
+    shorter = dataclasses.replace(config, gamma=0.8)  # it never shrinks
+    np.testing.assert_allclose(scal.at_present(learner, shorter).gamma, 0.8, atol=1e-6)
     assert scal.at_present(learner, DEFAULT).gamma == DEFAULT.gamma
 
 

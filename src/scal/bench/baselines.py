@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from scal.bench.cell import Cell, Score, score
 from scal.run.agent import evaluation_seeds
-from scal.run.evaluate import play
+from scal.run.evaluate import ABREAST, play
 from scal.run.extras import require
 from scal.run.spaces import make
 
@@ -130,7 +130,8 @@ class Rival:
     def evaluate(self, episodes: int) -> NDArray[np.float64]:
         """Undiscounted returns of greedy episodes, the same ones that SCAL of that seed plays."""
         seeds = [evaluation_seeds(self.seed, number)[0] for number in range(episodes)]
-        return play(partial(_make, self.env_id), lambda seen, *_: self._act(seen), seeds)
+        envs = [_make(self.env_id) for _ in range(min(ABREAST, episodes))]
+        return play(envs, lambda seen, *_: self._act(seen), seeds)
 
     def _act(self, observation: Any) -> Any:
         return self.model.predict(self.normalize(observation), deterministic=True)[0]

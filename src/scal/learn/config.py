@@ -31,8 +31,8 @@ class Config:
     gamma: float = 0.99
     """Discount factor γ."""
     gamma_start: float | None = None
-    """γ at the start of the run; from there the horizon 1/(1 − γ) grows by a constant rate. None:
-    the same γ throughout."""
+    """γ at the start of the run, if that is less; from there the horizon 1/(1 − γ) grows by a
+    constant rate. None: the same γ throughout."""
     mu: float = 0.3
     """Penalty parameter μ of the augmented Lagrangian: how far x moves per unit of advantage."""
     beta: float = 5 / 0.3

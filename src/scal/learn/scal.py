@@ -127,8 +127,9 @@ def at_present(learner: Learner, config: Config) -> Config:
     if config.gamma_start is None or config.anneal_steps is None:
         return config
     done = jnp.minimum(learner.statistics.steps / config.anneal_steps, 1.0)
-    rest = (1.0 - config.gamma_start) ** (1.0 - done) * (1.0 - config.gamma) ** done
-    changed: dict[str, Any] = {"gamma": 1.0 - rest}
+    last = 1.0 - config.gamma
+    first = jnp.maximum(1.0 - config.gamma_start, last)
+    changed: dict[str, Any] = {"gamma": 1.0 - first ** (1.0 - done) * last**done}
     return dataclasses.replace(config, **changed)
 
 

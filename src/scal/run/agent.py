@@ -26,7 +26,7 @@ from scal.learn.metrics import Metrics
 from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, exact, loop, memory
-from scal.run.evaluate import play
+from scal.run.evaluate import ABREAST, play
 from scal.run.loop import Carry, Episode
 from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, observer, unbounded
 from scal.run.video import film
@@ -70,7 +70,7 @@ class SCAL:
         self.config = configure(preset, options, self.spaces, unbounded(self.env))
         self.memory = memory.announce(self.spaces, self.config)
         """A line on the memory that frames take."""
-        made = [self.env, *(self._another() for _ in range(1, self.config.environments))]
+        made = [self.env, *self._more(self.config.environments - 1)]
         self.episodes = [
             Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
         ]
@@ -175,7 +175,8 @@ class SCAL:
                 actions = _sampled(self.learner, observations, use, self.spaces, self.config)
             return [self._environment_action(action) for action in np.asarray(actions)]
 
-        return play(lambda: adapt(self._another(), stacked=True)[0], act, seeds)
+        made = self._more(min(ABREAST, episodes))
+        return play([adapt(env, stacked=True)[0] for env in made], act, seeds)
 
     def video(self, path: str | Path) -> Path:
         """Film the first episode of `evaluate` into an .mp4 or .gif file."""
@@ -250,10 +251,10 @@ class SCAL:
         """sha256 of the networks."""
         return checkpoint.digest(self.learner.networks)
 
-    def _another(self) -> gym.Env[Any, Any]:
-        """A second environment, as it comes."""
-        made = self.factory()
-        if made is self.env:
+    def _more(self, count: int) -> list[gym.Env[Any, Any]]:
+        """Other environments of the same kind."""
+        made = [self.factory() for _ in range(count)]
+        if len({id(env) for env in (self.env, *made)}) <= count:
             raise ValueError("env returned the same environment twice; return a new one each time")
         return made
 

@@ -14,15 +14,12 @@ Act = Callable[[NDArray[Any], NDArray[np.int64], NDArray[np.int64]], Sequence[An
 """Observations, the episodes they belong to and the steps taken in them → actions."""
 
 
-def play(
-    make: Callable[[], gym.Env[Any, Any]], act: Act, seeds: Sequence[int]
-) -> NDArray[np.float64]:
-    """Undiscounted returns of one episode per seed.
+def play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> NDArray[np.float64]:
+    """Undiscounted returns of one episode per seed, in no more environments than seeds.
 
     `act` always sees as many observations, those of episodes that are over among them.
     """
     returns = np.zeros(len(seeds))
-    envs = [make() for _ in range(min(ABREAST, len(seeds)))]
     numbers, ages = np.arange(len(envs)), np.zeros(len(envs), np.int64)
     observations = [env.reset(seed=seeds[i])[0] for i, env in enumerate(envs)]
     begun, playing = len(envs), set(range(len(envs)))
