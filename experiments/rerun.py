@@ -54,13 +54,14 @@ def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel
 
 
 def adopt(grid: Grid, packed: Path) -> None:
-    """File the results that are known and missing in the folder."""
+    """File the results that are known and missing in the folder, with the commit of each."""
     missing = set(grid.missing())
+    commit = json.loads(packed.read_text())["provenance"]["commit"]
     for result, seconds in read([packed]):
         cell = Cell.read(result["cell"])
         if cell in missing:
             write_json(grid.folder / "timing" / f"{cell.name}.json", {"seconds": seconds})
-            write_json(grid.result(cell), result)
+            write_json(grid.result(cell), {"commit": commit} | result)
 
 
 def pack_up(grid: Grid, suite: str, packed: Path) -> None:

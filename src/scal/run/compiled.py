@@ -14,7 +14,6 @@ import jax.numpy as jnp
 
 from scal.envs.functional import FunctionalEnv, State
 from scal.learn import algorithms, frames, policy, replay, scal
-from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.learn.replay import Transition
@@ -58,7 +57,7 @@ def start(seeds: Array, options: Options, env: FunctionalEnv, config: Config) ->
         learner_key, reset_key, key = jax.random.split(key, 3)
         states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
         observations = jax.vmap(env.observe)(states)
-        learner = algorithm(config).init(learner_key, env.spaces, _with(config, options))
+        learner = algorithms.algorithm(config).init(learner_key, env.spaces, _with(config, options))
         started = jnp.ones(environments, bool)
         learner = learner._replace(
             replay=replay.store_initial(learner.replay, observations, started)
