@@ -28,7 +28,7 @@ from scal.bench.runners import Processes
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
-FIRST_SEED = 9_000
+FIRST_SEED = 11_000
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 

@@ -156,29 +156,31 @@ CHANGES = {
 }  # fmt: skip
 ELSEWHERE = {
     "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
-    "environments", "gamma_start",
+    "environments", "gamma_start", "period_share",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
+USUAL = dataclasses.replace(DEFAULT, n_steps=3)
+"""With targets that can be cut."""
 
 
 @pytest.fixture(scope="module")
 def reference():
-    return digest(DEFAULT)
+    return digest(USUAL)
 
 
 @pytest.mark.parametrize(
     "name", [f.name for f in dataclasses.fields(Config) if f.name not in ELSEWHERE]
 )
 def test_every_option_has_an_effect(name, reference):
-    value = CHANGES.get(name, getattr(DEFAULT, name) * 0.5 if name not in CHANGES else None)
+    value = CHANGES.get(name, getattr(USUAL, name) * 0.5 if name not in CHANGES else None)
     if name in {"slack_scale", "lr_slack"}:
-        network = dataclasses.replace(DEFAULT, slack="network")
+        network = dataclasses.replace(USUAL, slack="network")
         assert digest(dataclasses.replace(network, **{name: value})) != digest(network)
     elif name in {"inner_steps", "auxiliary"}:
-        deep = dataclasses.replace(DEFAULT, algorithm="deep-alm")
+        deep = dataclasses.replace(USUAL, algorithm="deep-alm")
         assert digest(dataclasses.replace(deep, **{name: value})) != digest(deep)
     else:
-        assert digest(dataclasses.replace(DEFAULT, **{name: value})) != reference
+        assert digest(dataclasses.replace(USUAL, **{name: value})) != reference
 
 
 def test_the_horizon_grows_by_a_constant_rate():
@@ -197,6 +199,27 @@ def test_the_horizon_grows_by_a_constant_rate():
     shorter = dataclasses.replace(config, gamma=0.8)  # it never shrinks
     np.testing.assert_allclose(scal.at_present(learner, shorter).gamma, 0.8, atol=1e-6)
     assert scal.at_present(learner, DEFAULT).gamma == DEFAULT.gamma
+
+
+def test_the_target_of_x_slows_down():
+    """After 400 updates, a share of a half is 200; a fifth is less than T, which is 100."""
+    before = filled(range(40), ended={9, 19, 29}, terminated={9, 29})
+    before = before._replace(updates=jnp.asarray(399))
+
+    def moved(**options):
+        config = dataclasses.replace(DEFAULT, period_multiplier=100, **options)
+        after, _ = scal.update(before, SPACES, config)
+        aims, olds, news = map(
+            jax.tree.leaves,
+            (after.networks.multiplier, before.multiplier_target, after.multiplier_target),
+        )
+        way = zip(aims, olds, news, strict=True)
+        shares = [((new - old) / (aim - old)).ravel() for aim, old, new in way]
+        return float(jnp.nanmedian(jnp.concatenate(shares)))
+
+    assert moved() == pytest.approx(1 / 100, rel=1e-2)
+    assert moved(period_share=0.2) == pytest.approx(1 / 100, rel=1e-2)
+    assert moved(period_share=0.5) == pytest.approx(1 / 200, rel=1e-2)
 
 
 def test_gauss_seidel_moves_one_network_at_a_time():

@@ -1,4 +1,7 @@
-"""The rivals: Stable-Baselines3's DQN, PPO and SAC, sb3-contrib's TRPO, evaluated as SCAL is.
+"""The rivals: Stable-Baselines3's DQN and PPO, sb3-contrib's TRPO, SBX's SAC, evaluated as SCAL is.
+
+SBX is Stable-Baselines3 in JAX, by the same authors and with the same settings; its SAC takes half
+the time.
 
 `default` settings are the libraries' own; `zoo` are the values that RL-Zoo 2.9 publishes for these
 environments, where it has some; `normalized` are the libraries' own with their VecNormalize, which
@@ -18,8 +21,8 @@ from scal.run.evaluate import ABREAST, play
 from scal.run.extras import require
 from scal.run.spaces import make
 
-HOMES = {"dqn": "stable_baselines3", "ppo": "stable_baselines3", "sac": "stable_baselines3",
-         "trpo": "sb3_contrib"}  # fmt: skip
+HOMES = {"dqn": "stable_baselines3", "ppo": "stable_baselines3", "trpo": "sb3_contrib",
+         "sac": "sbx"}  # fmt: skip
 WIDE = {"net_arch": [256, 256]}
 WIDE_RELU = {
     "log_std_init": -2,

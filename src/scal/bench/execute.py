@@ -23,7 +23,9 @@ from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
 
 Result = dict[str, Any]
-PACKAGES = ("scal-rl", "jax", "gymnasium", "mujoco", "stable-baselines3", "sb3-contrib", "torch")
+PACKAGES = (
+    "scal-rl", "jax", "gymnasium", "mujoco", "stable-baselines3", "sb3-contrib", "sbx-rl", "torch",
+)  # fmt: skip
 
 
 def run(cell: Cell, work: Path) -> tuple[Result, float]:

@@ -81,6 +81,8 @@ class Config:
     """T of V̄: it moves by 1/T per update, or is copied every T."""
     period_multiplier: int = 200
     """T of x̄."""
+    period_share: float = 0.0
+    """Share of the run so far that T of x̄ is, if that is longer and targets are not copied."""
     average_share: float = 0.1
     """Share of the run so far over which weights are averaged for the policy that is evaluated and
     used; 0: the last ones."""
@@ -135,6 +137,7 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "inner_tolerance": (0.0, 1.0),
     "flow": (0.0, 1.0),
     "replay_share": (0.0, 1.0),
+    "period_share": (0.0, 1.0),
     "average_share": (0.0, 1.0),
     "s0_mix": (0.0, 1.0),
     "epsilon": (0.0, 1.0),
@@ -205,6 +208,7 @@ CONTINUOUS = dataclasses.replace(
     gamma=0.998,
     gamma_start=0.99,
     lr_multiplier=3e-4,
+    period_share=0.002,
     batch_size=64,
     replay_size=100_000,
     environments=8,

@@ -349,9 +349,9 @@ def _move_targets(learner: Learner, config: Config) -> Learner:
     """φ̄ and θ̄ follow φ and θ."""
     updates = learner.updates + 1
 
-    def follow(target: Any, network: Any, period: int) -> Any:
+    def follow(target: Any, network: Any, period: int, share: float = 0.0) -> Any:
         if config.targets == "polyak":
-            rate = jnp.asarray(1.0 / period)
+            rate = 1.0 / jnp.maximum(period, share * updates)
         else:
             rate = jnp.where(updates % period == 0, 1.0, 0.0)
         return jax.tree.map(lambda t, n: t + rate * (n - t), target, network)
@@ -359,7 +359,10 @@ def _move_targets(learner: Learner, config: Config) -> Learner:
     return learner._replace(
         value_target=follow(learner.value_target, learner.networks.value, config.period_value),
         multiplier_target=follow(
-            learner.multiplier_target, learner.networks.multiplier, config.period_multiplier
+            learner.multiplier_target,
+            learner.networks.multiplier,
+            config.period_multiplier,
+            config.period_share,
         ),
         averaged=average(learner, config),
         updates=updates,
