@@ -29,8 +29,10 @@ ROOT = Path(__file__).parents[1]
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
 
 
-def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel: True) -> None:
-    """`wanted` says which panels of the suite the figure has."""
+def main(
+    suite: str, figure: str | None, wanted: Callable[[Panel], bool] = lambda panel: True
+) -> None:
+    """`wanted` says which panels of the suite the figure has, if there is one."""
     options = argparse.ArgumentParser(description=SUITES[suite].__doc__)
     options.add_argument("--run", action="store_true", help="run what is missing first")
     options.add_argument("--anew", action="store_true", help="with --run, run all of it")
@@ -49,8 +51,9 @@ def main(suite: str, figure: str, wanted: Callable[[Panel], bool] = lambda panel
         pack_up(grid, suite, packed)
     series = gather(read([packed]))
     Console().print(show.summary(one for one in series if not one.gradients))
-    chosen = [panel for panel in panels(series) if wanted(panel)]
-    print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+    if figure:
+        chosen = [panel for panel in panels(series) if wanted(panel)]
+        print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
 
 
 def adopt(grid: Grid, packed: Path) -> None:

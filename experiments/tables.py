@@ -7,13 +7,14 @@ from scal.bench.panels import groups
 from scal.bench.series import Series, gather, read, variance_ratio
 from scal.bench.statistics import interval, iqm
 
-SUITES = ("gradient", "multistep", "inventory", "discrete", "continuous")
+SUITES = ("gradient", "multistep", "inventory", "discrete", "continuous", "ablation")
 
 
 def table(suite: str) -> str:
     """What a suite found, as Markdown."""
     series = gather(read([RESULTS / f"{suite}.json"]))
-    return _gradients(series) if suite == "gradient" else _standings(series)
+    special = {"gradient": _gradients, "ablation": ablation}
+    return special.get(suite, _standings)(series)
 
 
 def _standings(series: Sequence[Series]) -> str:
@@ -46,6 +47,22 @@ def _gradients(series: Sequence[Series]) -> str:
     ]
     heads = ["environment", "preset", "seeds", "Var g₂ / Var g₁", "given s and a"]
     return _markdown(heads, rows)
+
+
+def ablation(series: Sequence[Series]) -> str:
+    """What is undone against environments: mean, and the worst seed; exact gaps where known."""
+    envs = list(dict.fromkeys(one.env for one in series))
+    rows: dict[str, dict[str, str]] = {}
+    for one in series:
+        scores, shown, worst = one.last, "{:,.1f}", one.last.min()
+        if one.gaps is not None:
+            scores, shown, worst = one.gaps[:, -1], "{:.2%}", one.gaps[:, -1].max()
+        undone = one.who.removeprefix("SCAL").strip() or "nothing"
+        rows.setdefault(undone, {})[one.env] = (
+            f"{shown.format(scores.mean())} ({shown.format(worst)})"
+        )
+    lines = [[undone, *(found.get(env, "–") for env in envs)] for undone, found in rows.items()]
+    return _markdown(["undone", *envs], lines)
 
 
 def _markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -61,3 +61,23 @@ def _name(packed):
 def test_every_figure_of_section_7_has_a_script():
     scripts = sorted(path.stem for path in (FIGURES.parents[1] / "experiments").glob("fig*.py"))
     assert [name[:4] for name in scripts] == ["fig2", "fig3", "fig4", "fig5", "fig6"]
+
+
+def test_a_table_of_ablations():
+    """Undone options against environments; a loss where the optimum is known, '–' where nothing is."""
+
+    def result(env, options, returns, **more):
+        cell = vars(Cell("scal", env, 20, options=options, seeds=2, evaluations=1))
+        return {"cell": cell, "steps": [20], "returns": returns} | more, 1.0
+
+    series = gather([
+        result("Known", (), [[3.0], [4.0]], gaps=[[0.01], [0.03]]),
+        result("Unknown", (), [[3.0], [4.0]]),
+        result("Unknown", (("flow", 0.0),), [[-3.0], [1.0]]),
+    ])  # fmt: skip
+    assert tables.ablation(series).splitlines() == [
+        "| undone | Known | Unknown |",
+        "| --- | --- | --- |",
+        "| nothing | 2.00% (3.00%) | 3.5 (3.0) |",
+        "| flow=0.0 | – | -1.0 (-3.0) |",
+    ]

@@ -1,19 +1,20 @@
 """Suites name cells that can be run, and a terminal shows them."""
 
 import io
-from dataclasses import asdict
+from dataclasses import asdict, fields, replace
 
 import numpy as np
 import pytest
 from rich.console import Console
 
-from scal.bench import baselines, show
+from scal.bench import baselines, show, suites
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
 from scal.bench.series import gather, read
 from scal.bench.statistics import interval, iqm
 from scal.bench.suites import SUITES
 from scal.cli import main
+from scal.learn.config import PRESETS
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -29,6 +30,24 @@ def test_the_paper_is_all_of_them_and_smoke_has_every_algorithm():
     parts = ("inventory", "discrete", "continuous", "multistep", "gradient")
     assert set(SUITES["paper"]()) == {cell for name in parts for cell in SUITES[name]()}
     assert {cell.algorithm for cell in SUITES["smoke"]()} == {"scal", *baselines.HOMES}
+
+
+def test_an_ablation_undoes_every_deviation_once():
+    """Together they make the paper's preset, but for what no deviation names."""
+    for kind in ("discrete", "continuous"):
+        usual, paper = (getattr(PRESETS[name], kind) for name in ("default", "paper"))
+        none, *changes = suites.undone(usual, paper)
+        assert none == ()
+        names = [name for change in changes for name, _ in change]
+        assert len(set(names)) == len(names)
+        together = replace(usual, **dict(sum(changes, ())))
+        apart = {
+            f.name for f in fields(usual) if getattr(together, f.name) != getattr(paper, f.name)
+        }
+        assert apart <= {"beta", "clip", "period_share"}
+    one_of = {cell.env: cell for cell in SUITES["ablation"](seeds=3)}
+    assert one_of["CartPole-v1"].seeds == 3
+    assert one_of["Ant-v5"].seeds == 1
 
 
 def test_rivals_know_their_settings():

@@ -14,7 +14,7 @@ from scal.bench.series import Series
 from scal.bench.statistics import interval, iqm
 from scal.envs.compiled import functional_env
 
-SPEED = {"scal": 1_200, "dqn": 1_500, "ppo": 1_500, "trpo": 2_000, "sac": 90}
+SPEED = {"scal": 1_500, "dqn": 1_500, "ppo": 700, "trpo": 1_500, "sac": 400}
 COMPILED_SPEED = 4_000
 """Steps per second of one core, roughly; what a grid has timed itself counts more."""
 

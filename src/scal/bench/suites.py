@@ -2,15 +2,36 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from scal.bench.baselines import ZOO
 from scal.bench.cell import Cell
-from scal.learn.config import PRESETS
+from scal.envs.compiled import functional_env
+from scal.learn.config import PRESETS, Config
 
 LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
 LOOKAHEADS = (1, 3, 5, 10)
 LONG = 300_000
 SEEDS, FIRST_SEED = 5, 7_000
+DEVIATIONS = (
+    ("flow",),
+    ("s0_mix",),
+    ("theta_step",),
+    ("multiplier",),
+    ("units",),
+    ("scale_rewards", "clip_targets"),
+    ("targets", "period_value", "period_multiplier", "period_share"),
+    ("n_steps", "cuts"),
+    ("sampling",),
+    ("replay_size", "replay_share"),
+    ("slack", "slack_scale", "lr_slack"),
+    ("learn_sigma",),
+    ("gamma", "gamma_start"),
+    ("lr_multiplier",),
+    ("average_share", "batch_size"),
+    ("environments",),
+)
+"""Options that belong together: rows 8 to 24 of docs/deviations.md."""
 
 Suite = Callable[..., list[Cell]]
 """Seeds and first seed, or neither → cells."""
@@ -67,6 +88,33 @@ def gradient(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     ]
 
 
+def ablation(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """SCAL with one deviation from the paper undone at a time, and with none."""
+    usual, paper = PRESETS["default"], PRESETS["paper"]
+    discrete = {"CartPole-v1": 20_000, "Acrobot-v1": 50_000, "scal/Inventory-v0": 50_000}
+    continuous = {"Pendulum-v1": 50_000} | dict.fromkeys(LOCOMOTION, 100_000)
+    kinds = (
+        (discrete, undone(usual.discrete, paper.discrete)),
+        (continuous, undone(usual.continuous, paper.continuous)),
+    )
+    return [
+        replace(cell, options=options)
+        for tasks, changes in kinds
+        for env, steps in tasks.items()
+        for options in changes
+        for cell in of_scal(env, steps, seeds, first)
+    ]
+
+
+def undone(usual: Config, paper: Config) -> list[tuple[tuple[str, Any], ...]]:
+    """No option, then those of each deviation as the paper has them, if they differ at all."""
+    changes = [
+        tuple((n, getattr(paper, n)) for n in names if getattr(paper, n) != getattr(usual, n))
+        for names in DEVIATIONS
+    ]
+    return [(), *filter(None, changes)]
+
+
 def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
     """Every algorithm and both kinds of loops, for a moment."""
     cells = [
@@ -82,10 +130,17 @@ def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
     return [replace(cell, evaluations=2, episodes=2) for cell in cells]
 
 
+def of_scal(env: str, steps: int, seeds: int, first: int) -> list[Cell]:
+    """One cell for all seeds, in one program, if there is a compiled form of the environment."""
+    if functional_env(env) is not None:
+        return [Cell("scal", env, steps, first, seeds)]
+    return [Cell("scal", env, steps, seed) for seed in range(first, first + seeds)]
+
+
 def of_all_seeds(algorithm: str, env: str, steps: int, seeds: int, first: int) -> list[Cell]:
-    """One cell for all seeds of SCAL, in one program; of a rival one per seed and settings."""
+    """Those of SCAL; of a rival one per seed and settings."""
     if algorithm == "scal":
-        return [Cell(algorithm, env, steps, first, seeds)]
+        return of_scal(env, steps, seeds, first)
     tuned = "zoo" if (algorithm, env) in ZOO else "normalized"
     return [
         Cell(algorithm, env, steps, seed, settings=settings)
@@ -102,5 +157,5 @@ def paper(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
 
 SUITES: dict[str, Suite] = {
     suite.__name__: suite
-    for suite in (inventory, discrete, continuous, multistep, gradient, paper, smoke)
+    for suite in (inventory, discrete, continuous, multistep, gradient, paper, ablation, smoke)
 }

@@ -14,7 +14,8 @@ class Bench:
     """Run experiments of the paper, against Stable-Baselines3's rivals; run again, it goes on."""
 
     suite: tyro.conf.Positional[str]
-    """inventory, discrete, continuous, multistep, gradient, paper (all of these) or smoke."""
+    """inventory, discrete, continuous, multistep, gradient, paper (all of these),
+    ablation or smoke."""
     out: Path | None = None
     """Folder of the results; bench/SUITE if left out."""
     seeds: int | None = None
