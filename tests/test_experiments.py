@@ -64,7 +64,7 @@ def test_every_figure_of_section_7_has_a_script():
 
 
 def test_a_table_of_ablations():
-    """Undone options against environments; a loss where the optimum is known, '–' where nothing is."""
+    """Undone options against environments; exact losses where the optimum is known."""
 
     def result(env, options, returns, **more):
         cell = vars(Cell("scal", env, 20, options=options, seeds=2, evaluations=1))
