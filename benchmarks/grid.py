@@ -24,9 +24,11 @@ from scal.bench.cell import Cell
 from scal.bench.grid import Grid
 from scal.bench.runners import Processes, Ray, Runner
 from scal.bench.series import read
+from scal.bench.suites import continuous
 
 RESULTS = Path(__file__).parent / "results" / "grid.json"
-CELLS = [Cell("scal", "HalfCheetah-v5", 50_000, seed, evaluations=5) for seed in (1, 2)]
+CELLS = [cell for cell in continuous(seeds=1) if cell.algorithm == "scal"][:1]
+"""The shortest one of the paper's longest suite."""
 SHORT = (("batch_size", 16), ("warmup", 100), ("width", 16))
 
 
@@ -50,7 +52,7 @@ def chaos(count: int) -> dict[str, Any]:
 
     def kill() -> None:
         nonlocal killed
-        while not over.wait(chance.uniform(2.0, 6.0)):
+        while not over.wait(chance.uniform(10.0, 30.0)):
             found = subprocess.run(["pgrep", "-f", "ray::elsewhere"], capture_output=True).stdout
             if found:
                 os.kill(int(chance.choice(found.split())), signal.SIGKILL)
