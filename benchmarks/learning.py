@@ -23,12 +23,13 @@ from rich.table import Table
 
 from benchmarks.provenance import provenance
 from scal.bench.cell import Cell
+from scal.bench.execute import write_json
 from scal.bench.grid import Grid
 from scal.bench.runners import Processes
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
-FIRST_SEED = 11_000
+FIRST_SEED = 9_000
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 
@@ -92,29 +93,49 @@ def measure(
     tasks: list[Task], variant: str, missing: bool, workers: int, console: Console
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
-    results = load()
-    filed = results.setdefault(variant, {})
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
     if missing:
-        known = {task: filed.get(task.name, {"seeds": {}})["seeds"] for task in tasks}
+        known = {task: _entry(load(), variant, task)["seeds"] for task in tasks}
         wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}
     grid = Grid(FOLDER, wanted)
     if not missing:
         grid.forget()
-        filed.update({task.name: {"seeds": {}} for task in tasks})
+        forget(tasks, variant)
+    for cell in set(wanted) - set(grid.missing()):  # done, but a run before this one was cut off
+        file(grid, cell, wanted[cell], variant, console)
     for event in grid.run(Processes(workers)):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
         if event.state == "done":
-            task, measured = wanted[event.cell], provenance()
-            result = json.loads(grid.result(event.cell).read_text())
-            entry = filed.setdefault(task.name, {"seeds": {}})
-            entry["measured"] = measured
-            for seed, curve in enumerate(result[task.score], event.cell.seed):
-                entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
-                console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
-            RESULTS.write_text(json.dumps(results, indent=1) + "\n")
-    return results
+            file(grid, event.cell, wanted[event.cell], variant, console)
+    return load()
+
+
+def forget(tasks: list[Task], variant: str) -> None:
+    """What was measured of some tasks."""
+    results = load()
+    results[variant] = results.get(variant, {}) | {task.name: {"seeds": {}} for task in tasks}
+    write_json(RESULTS, results)
+
+
+def file(grid: Grid, cell: Cell, task: Task, variant: str, console: Console) -> None:
+    """Add the curves of a cell to the results, which others may have changed meanwhile."""
+    results, measured = load(), provenance()
+    entry = _entry(results, variant, task) | {"measured": measured}
+    found = json.loads(grid.result(cell).read_text())[task.score]
+    for seed, curve in enumerate(found, cell.seed):
+        entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
+        console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
+    results.setdefault(variant, {})[task.name] = entry
+    write_json(RESULTS, results)
+
+
+def _entry(results: dict[str, Any], variant: str, task: Task) -> dict[str, Any]:
+    """What is known of a task, of the seeds that it has now."""
+    entry = results.get(variant, {}).get(task.name, {"seeds": {}})
+    present = map(str, range(FIRST_SEED, FIRST_SEED + task.seeds))
+    known = entry["seeds"]
+    return entry | {"seeds": {seed: known[seed] for seed in present if seed in known}}
 
 
 def load() -> dict[str, Any]:

@@ -10,7 +10,7 @@ every result names the commit it was measured at.
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from benchmarks.provenance import provenance
@@ -19,7 +19,7 @@ from rich.console import Console
 from scal.bench import figures, show
 from scal.bench.cell import Cell
 from scal.bench.execute import Result, write_json
-from scal.bench.grid import Grid
+from scal.bench.grid import Event, Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
 from scal.bench.series import gather, pack, read
@@ -46,14 +46,26 @@ def main(
             grid.forget()
         elif packed.exists():
             adopt(grid, packed)
-        for event in show.Board(grid, runner.slots).follow(grid.run(runner)):
+        for event in show.Board(grid, runner.slots).follow(stamped(grid, grid.run(runner))):
             print(f"failed: {event.cell.name}: {event.reason}")
         pack_up(grid, suite, packed)
+    if not packed.exists():
+        raise SystemExit(f"the suite {suite} has not been measured yet; use --run")
     series = gather(read([packed]))
     Console().print(show.summary(one for one in series if not one.gradients))
     if figure:
         chosen = [panel for panel in panels(series) if wanted(panel)]
         print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+
+
+def stamped(grid: Grid, events: Iterable[Event]) -> Iterator[Event]:
+    """The events, once the result of each has the commit that was checked out at the start."""
+    commit = provenance()["commit"]
+    for event in events:
+        if event.state == "done":
+            path = grid.result(event.cell)
+            write_json(path, {"commit": commit} | json.loads(path.read_text()))
+        yield event
 
 
 def adopt(grid: Grid, packed: Path) -> None:
@@ -68,7 +80,7 @@ def adopt(grid: Grid, packed: Path) -> None:
 
 
 def pack_up(grid: Grid, suite: str, packed: Path) -> None:
-    """All results in one file; those that name no commit were measured at this one."""
+    """All results in one file, each with its commit."""
     facts = provenance()
     cells = [{"commit": facts["commit"]} | cell for cell in pack(_of(grid))]
     found = {"provenance": facts, "suite": suite, "cells": cells}

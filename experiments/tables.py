@@ -57,7 +57,7 @@ def ablation(series: Sequence[Series]) -> str:
         scores, shown, worst = one.last, "{:,.1f}", one.last.min()
         if one.gaps is not None:
             scores, shown, worst = one.gaps[:, -1], "{:.2%}", one.gaps[:, -1].max()
-        undone = one.who.removeprefix("SCAL").strip() or "nothing"
+        undone = one.who.removeprefix("SCAL").partition("=")[0].strip() or "nothing"
         rows.setdefault(undone, {})[one.env] = (
             f"{shown.format(scores.mean())} ({shown.format(worst)})"
         )

@@ -8,6 +8,8 @@ import pytest
 from benchmarks import frames, learning
 from rich.console import Console
 
+from scal.bench.execute import write_json
+
 RESULTS = learning.load()
 ACROBOT, INVENTORY = (
     next(task for task in learning.TASKS if task.env == env)
@@ -70,3 +72,19 @@ def test_frames_are_learned_on_every_seed(loop):
     assert found["clean"]
     assert (len(last), found["steps"], found["episodes"]) == (5, 20_000, frames.EPISODES)
     assert found["worst"] == last.min() == frames.OPTIMUM
+
+
+def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_path):
+    """It had finished a cell and not filed it; the seed in the file is of an earlier table."""
+    task = learning.Task("CartPole-v1", 20_000, 495, 475, seeds=2, compiled=True)
+    monkeypatch.setattr(learning, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(learning, "FOLDER", tmp_path)
+    before = {"seeds": {"1": {"curve": [1.0] * 10, "commit": "a" * 40}}}
+    write_json(learning.RESULTS, {"default": {task.name: before}, "paper": {}})
+    (cell,) = learning.cells(task, "default")
+    write_json(tmp_path / "cells" / f"{cell.name}.json", {"returns": [[2.0] * 10, [3.0] * 10]})
+    found = learning.measure([task], "default", missing=True, workers=1, console=Console(quiet=True))
+    assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
+    assert set(found) == {"default", "paper"}
+    learning.forget([task], "default")
+    assert not len(learning.curves(learning.load(), "default", task))

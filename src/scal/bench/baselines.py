@@ -131,7 +131,7 @@ class Rival:
         return self._act(_scaled(self.env.unwrapped, array))
 
     def evaluate(self, episodes: int) -> NDArray[np.float64]:
-        """Undiscounted returns of greedy episodes, the same ones that SCAL of that seed plays."""
+        """Undiscounted returns of greedy episodes, begun as those of SCAL's Gymnasium loop."""
         seeds = [evaluation_seeds(self.seed, number)[0] for number in range(episodes)]
         envs = [_make(self.env_id) for _ in range(min(ABREAST, episodes))]
         return play(envs, lambda seen, *_: self._act(seen), seeds)

@@ -140,7 +140,8 @@ def start_process(folder: Path, cell: Cell) -> "subprocess.Popen[bytes]":
     """A process for one cell, which ends with this one."""
     log = folder / "logs" / f"{cell.name}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "scal.bench.work", str(folder), json.dumps(asdict(cell))]
+    task, parent = json.dumps(asdict(cell)), str(os.getpid())
+    command = [sys.executable, "-m", "scal.bench.work", str(folder), task, parent]
     with open(log, "wb") as stream:
         return subprocess.Popen(
             command,

@@ -122,32 +122,40 @@ def _unpacked(path: Path) -> list[tuple[Result, float]]:
 
 
 def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
-    """One series per environment, length of runs, algorithm and setting; SCAL comes first."""
-    groups: dict[tuple[str, int, str, bool], list[tuple[Result, float]]] = {}
+    """One series per environment, length of runs, algorithm and setting; SCAL comes first.
+
+    A seed counts once, however many cells or folders have it.
+    """
+    groups: dict[tuple[str, int, int, str, bool], dict[int, tuple[Result, int, float]]] = {}
     for result, seconds in sorted(results, key=lambda pair: _place(pair[0]["cell"])):
         cell = result["cell"]
-        key = cell["env"], cell["steps"], who(cell), cell["gradients"]
-        groups.setdefault(key, []).append((result, seconds))
-    return [
-        Series(
-            env=env,
-            who=name,
-            algorithm=group[0][0]["cell"]["algorithm"],
-            settings=group[0][0]["cell"]["settings"],
-            changed=bool(group[0][0]["cell"]["options"]),
-            gradients=gradients,
-            steps=np.array(group[0][0]["steps"]),
-            returns=np.array([curve for result, _ in group for curve in result["returns"]]),
-            more={
-                name: np.array([curve for result, _ in group for curve in result[name]])
-                for name in group[0][0]
-                if name in MORE
-            },
-            policies=[policy for result, _ in group for policy in result.get("policies", [])],
-            seconds=sum(seconds for _, seconds in group),
-        )
-        for (env, _, name, gradients), group in groups.items()
-    ]
+        key = cell["env"], cell["steps"], cell["evaluations"], who(cell), cell["gradients"]
+        for place in range(cell["seeds"]):
+            seed, share = cell["seed"] + place, seconds / cell["seeds"]
+            groups.setdefault(key, {}).setdefault(seed, (result, place, share))
+    return [_series(key[0], key[3], list(group.values())) for key, group in groups.items()]
+
+
+def _series(env: str, name: str, runs: list[tuple[Result, int, float]]) -> Series:
+    """Of some seeds: each is a place in a result, and took some seconds."""
+    first, _, _ = runs[0]
+    return Series(
+        env=env,
+        who=name,
+        algorithm=first["cell"]["algorithm"],
+        settings=first["cell"]["settings"],
+        changed=bool(first["cell"]["options"]),
+        gradients=first["cell"]["gradients"],
+        steps=np.array(first["steps"]),
+        returns=np.array([result["returns"][place] for result, place, _ in runs]),
+        more={
+            name: np.array([result[name][place] for result, place, _ in runs])
+            for name in MORE
+            if name in first
+        },
+        policies=[result["policies"][place] for result, place, _ in runs if "policies" in result],
+        seconds=sum(seconds for _, _, seconds in runs),
+    )
 
 
 def _place(cell: dict[str, Any]) -> tuple[Any, ...]:

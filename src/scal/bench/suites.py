@@ -16,7 +16,7 @@ SEEDS, FIRST_SEED = 5, 7_000
 DEVIATIONS = (
     ("flow",),
     ("s0_mix",),
-    ("theta_step",),
+    ("theta_step", "beta"),
     ("multiplier",),
     ("units",),
     ("scale_rewards", "clip_targets"),
@@ -30,8 +30,9 @@ DEVIATIONS = (
     ("lr_multiplier",),
     ("average_share", "batch_size"),
     ("environments",),
+    ("clip",),
 )
-"""Options that belong together: rows 8 to 24 of docs/deviations.md."""
+"""Options that belong together: the learning side of docs/deviations.md."""
 
 Suite = Callable[..., list[Cell]]
 """Seeds and first seed, or neither → cells."""
@@ -94,7 +95,7 @@ def ablation(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     discrete = {"CartPole-v1": 20_000, "Acrobot-v1": 50_000, "scal/Inventory-v0": 50_000}
     continuous = {"Pendulum-v1": 50_000} | dict.fromkeys(LOCOMOTION, 100_000)
     kinds = (
-        (discrete, undone(usual.discrete, paper.discrete)),
+        (discrete, undone(usual.discrete, replace(paper.discrete, learn_sigma=True))),
         (continuous, undone(usual.continuous, paper.continuous)),
     )
     return [

@@ -1,4 +1,4 @@
-"""The process of one cell: `python -m scal.bench.work FOLDER CELL`."""
+"""The process of one cell: `python -m scal.bench.work FOLDER CELL PARENT`."""
 
 import fcntl
 import json
@@ -44,5 +44,5 @@ def _end_with(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    Thread(target=_end_with, args=[os.getppid()], daemon=True).start()
+    Thread(target=_end_with, args=[int(sys.argv[3])], daemon=True).start()
     work(Path(sys.argv[1]), Cell.read(json.loads(sys.argv[2])))

@@ -20,7 +20,7 @@ class Config:
 
     algorithm: Literal["scal", "deep-alm"] = "scal"
     """Algorithm 2, or the deep parameterised ALM of section 3, which has no target of V and leaves
-    beta, flow, theta_step, order, targets and both periods unused."""
+    beta, flow, theta_step, order, targets and all periods unused."""
     inner_steps: int = 200
     """Updates per outer iteration of deep-alm, at most; 1: single steps."""
     inner_tolerance: float = 0.0
