@@ -76,14 +76,16 @@ def stable_baselines(
 
     import torch
 
-    from scal.learn.config import DEFAULT
+    from scal.learn.config import PRESETS
 
     torch.set_num_threads(1)
+    kinds = PRESETS["default"]
+    usual = kinds.continuous if algorithm == "SAC" else kinds.discrete
     settings: Settings = {
-        "policy_kwargs": {"net_arch": [DEFAULT.width] * DEFAULT.depth},
-        "batch_size": DEFAULT.batch_size,
-        "buffer_size": DEFAULT.replay_size,
-        "learning_starts": DEFAULT.warmup,
+        "policy_kwargs": {"net_arch": [usual.width] * usual.depth},
+        "batch_size": usual.batch_size,
+        "buffer_size": usual.replay_size,
+        "learning_starts": usual.warmup,
         "train_freq": 1,
         "gradient_steps": 1,
     }

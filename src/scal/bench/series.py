@@ -41,16 +41,6 @@ class Series:
     """Of all its cells together, 0 if not known."""
 
     @property
-    def mean(self) -> NDArray[np.float64]:
-        """Over seeds."""
-        return self.returns.mean(axis=0)
-
-    @property
-    def std(self) -> NDArray[np.float64]:
-        """Over seeds."""
-        return self.returns.std(axis=0)
-
-    @property
     def last(self) -> NDArray[np.float64]:
         """Returns of all seeds at the end."""
         return self.returns[:, -1]
