@@ -35,7 +35,9 @@ def write(path: Path, panels: Sequence[Panel], columns: int = 2) -> Path:
             pair.xaxis.set_major_formatter(lambda value, _: f"{value / 1_000:g}k")
     for pair in axes.flat[len(panels) :]:
         pair.axis("off")
-    figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(
+        names.values(), names.keys(), loc="outside lower center", ncols=2 * columns, frameon=False
+    )
     metadata = {"Date": None} if path.suffix == ".svg" else None
     figure.savefig(path, dpi=150, metadata=metadata)
     plt.close(figure)
