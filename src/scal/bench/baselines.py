@@ -1,7 +1,7 @@
 """The rivals: Stable-Baselines3's DQN and PPO, sb3-contrib's TRPO, SBX's SAC, evaluated as SCAL is.
 
-SBX is Stable-Baselines3 in JAX, by the same authors and with the same settings; its SAC takes half
-the time.
+SBX is Stable-Baselines3 in JAX, by the same authors and with the same settings; its SAC takes a
+third of the time.
 
 `default` settings are the libraries' own; `zoo` are the values that RL-Zoo 2.9 publishes for these
 environments, where it has some; `normalized` are the libraries' own with their VecNormalize, which
