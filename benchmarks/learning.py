@@ -29,7 +29,7 @@ from scal.bench.runners import Processes
 
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
-FIRST_SEED = 9_000
+FIRST_SEED = 10_000
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 
@@ -94,6 +94,9 @@ def measure(
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
+    wanted = dict(
+        sorted(wanted.items(), key=lambda each: each[0].seed)
+    )  # a first seed of each task
     if missing:
         known = {task: _entry(load(), variant, task)["seeds"] for task in tasks}
         wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}

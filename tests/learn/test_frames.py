@@ -10,7 +10,7 @@ import pytest
 from gymnasium.wrappers import FrameStackObservation
 
 from scal.envs.functional import Spaces
-from scal.learn import convolution, frames, replay, scal
+from scal.learn import convolution, frames, replay, scal, terms
 from scal.learn import networks as nets
 from scal.learn.config import DEFAULT, PRESETS
 from scal.learn.replay import Transition
@@ -178,7 +178,7 @@ def test_stacks_are_those_of_gymnasium():
 
 def test_bytes_are_seen_as_numbers_up_to_one():
     learner = scal.init(jax.random.key(0), spaces(), DEFAULT)
-    seen = scal.perceive(learner.statistics, jnp.array([0, 51, 255], jnp.uint8), DEFAULT)
+    seen = terms.perceive(learner.statistics, jnp.array([0, 51, 255], jnp.uint8), DEFAULT)
     np.testing.assert_allclose(seen, [0.0, 0.2, 1.0], rtol=1e-6)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from scal.envs.functional import Spaces
 from scal.learn import networks as nets
-from scal.learn import replay, scal, statistics
+from scal.learn import replay, scal, statistics, terms
 from scal.learn.algorithms import algorithm
 from scal.learn.config import DEFAULT, PAPER, PRESETS, Config
 from scal.learn.metrics import predicted_mass
@@ -48,7 +48,7 @@ def test_plain_multi_step_target_by_hand(length):
     rewards, gamma = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0], config.gamma
     learner = filled(rewards, ended={2, 5}, terminated={5}, config=config)
     batch = replay.sample(jax.random.key(1), learner.replay, 256, length, 1.0)
-    target = scal.multi_step_target(learner, batch, SPACES, config)
+    target = terms.multi_step_target(learner, batch, SPACES, config)
     V = np.asarray(nets.value(learner.value_target, jnp.arange(9.0)[:, None]))
     seen = set()
     for first, found in zip(batch.window.observation[:, 0, 0], target, strict=True):
@@ -78,7 +78,7 @@ def test_cuts_follow_the_policy():
     certain = jnp.zeros_like(batch.window.log_prob)
     batch = batch._replace(window=batch.window._replace(log_prob=certain))
     V = np.asarray(nets.value(learner.value_target, jnp.arange(11.0)[:, None]))
-    target = np.asarray(scal.multi_step_target(learner, batch, SPACES, config))
+    target = np.asarray(terms.multi_step_target(learner, batch, SPACES, config))
     half = 0.5 * config.gamma
     for i, t in enumerate(np.asarray(batch.window.observation[:, 0, 0]).astype(int)):
         steps = [config.gamma * V[t + 1]]
@@ -156,7 +156,7 @@ CHANGES = {
 }  # fmt: skip
 ELSEWHERE = {
     "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
-    "environments", "gamma_start", "period_share",
+    "environments", "gamma_start", "period_share", "policy_step", "entropy", "lookahead_width",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
 USUAL = dataclasses.replace(DEFAULT, n_steps=3)

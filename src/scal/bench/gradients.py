@@ -17,7 +17,7 @@ import jax.numpy as jnp
 from scal import objective
 from scal.envs.functional import FunctionalEnv
 from scal.learn import networks as nets
-from scal.learn import policy, scal, statistics
+from scal.learn import policy, scal, statistics, terms
 from scal.learn.config import Config
 from scal.learn.scal import Learner
 
@@ -108,7 +108,7 @@ def _estimates(
     key: Array,
 ) -> tuple[Array, Array]:
     """g₁ and g₂ of one transition."""
-    see = partial(scal.perceive, learner.statistics, config=config)
+    see = partial(terms.perceive, learner.statistics, config=config)
     after, reward, terminated = env.step(key, state, policy.environment_action(action, env.spaces))
     now, then, first = (see(env.observe(one)) for one in (state, after, start))
     phi = learner.networks.value

@@ -46,8 +46,9 @@ class Config:
     units: Literal["state", "all", "raw"] = "state"
     """What TD errors are divided by before they enter z: their root mean square under the policy,
     in that state or in all states, or nothing."""
-    slack: Literal["closed", "network"] = "closed"
-    """Whether h is its closed form [V − y − x̄/μ]₊ for every sample, or a network."""
+    slack: Literal["closed", "lookahead", "network"] = "closed"
+    """Whether h is its closed form [V − y − x̄/μ]₊ for the y of every sample, or for a network
+    of E[y] at actions that the policy would choose now (continuous ones), or a network."""
     multiplier: Literal["ratio", "density"] = "ratio"
     """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
     theta_step: Literal["regression", "penalty"] = "regression"
@@ -67,7 +68,7 @@ class Config:
     lr_value: float = 1e-3
     """Adam's rate for V."""
     lr_slack: float = 1e-3
-    """Adam's rate for h."""
+    """Adam's rate for h, or for the lookahead."""
     lr_multiplier: float = 1e-3
     """Adam's rate for x."""
     anneal_steps: int | None = None
@@ -105,9 +106,17 @@ class Config:
     sigma: float = 0.7
     """Standard deviation of the policy before the tanh, for continuous actions."""
     learn_sigma: bool = True
-    """Whether that is only where σ starts, and each dimension learns its own."""
+    """Whether that is only where σ starts (lower with more than three dimensions), and each
+    dimension learns its own."""
+    policy_step: float = 5.0
+    """ν: how far the policy moves per unit of advantage, where it follows the lookahead."""
+    entropy: float = 0.1
+    """Worth of the policy's entropy in units of the TD error, less where there are more than three
+    dimensions, where it follows the lookahead."""
     width: int = 64
     """Units of a hidden layer."""
+    lookahead_width: int = 128
+    """Units of a hidden layer of the lookahead."""
     depth: int = 2
     """Hidden layers."""
 
@@ -143,15 +152,16 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "epsilon": (0.0, 1.0),
     "warmup": (0, float("inf")),
     "slack_scale": (0.0, float("inf")),
+    "entropy": (0.0, float("inf")),
 }
 _AT_LEAST_ONE = {
     "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "depth", "environments", "update_every", "inner_steps",
+    "width", "lookahead_width", "depth", "environments", "update_every", "inner_steps",
 }  # fmt: skip
 _CHOICES = {
     "algorithm": ("scal", "deep-alm"),
     "units": ("state", "all", "raw"),
-    "slack": ("closed", "network"),
+    "slack": ("closed", "lookahead", "network"),
     "normalize_observations": ("auto", "yes", "no"),
     "multiplier": ("ratio", "density"),
     "theta_step": ("regression", "penalty"),
@@ -207,10 +217,12 @@ CONTINUOUS = dataclasses.replace(
     DEFAULT,
     gamma=0.998,
     gamma_start=0.99,
-    lr_multiplier=3e-4,
+    flow=0.0,
+    slack="lookahead",
     period_share=0.002,
     batch_size=64,
-    replay_size=100_000,
+    replay_size=300_000,
+    replay_share=1.0,
     environments=8,
 )
 

@@ -34,7 +34,7 @@ import jax.numpy as jnp
 
 from scal import objective
 from scal.envs.functional import Spaces
-from scal.learn import scal
+from scal.learn import scal, terms
 from scal.learn.config import Config
 from scal.learn.metrics import measure
 from scal.learn.networks import Networks, Parameters
@@ -81,7 +81,7 @@ def init(key: Array, spaces: Spaces, config: Config) -> Learner:
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """One inner step on a sample of D; the array holds the metrics."""
     config = scal.at_present(learner, config)
-    learner, batch = scal.draw(learner, config)
+    learner, batch = scal.draw(learner, spaces, config)
     return update_on(learner, batch, spaces, config)
 
 
@@ -104,7 +104,7 @@ def update_on(
         tau = _multiplier(moved)
         moved = _with(moved, _multiplier(learner))
         first = _first(batch)
-        y, _ = scal.multiplier(tau.network, first, spaces, config)
+        y, _ = terms.multiplier(tau.network, first, spaces, config)
         gradients = jax.grad(_follow)(moved.networks, y, first, spaces, config)
         moved = scal.descend(learner, moved, ["multiplier"], gradients, config)
     moved = moved._replace(inner=inner._replace(auxiliary=tau))
@@ -122,21 +122,21 @@ def _loss(
     """L̃ as a function of φ and ψ, ½E[(x − z)²] as one of θ; the error of x, and the metrics."""
     first, stats = _first(batch), learner.statistics
     fixed = jax.lax.stop_gradient
-    V, V_next, V0, log_spread = scal.values(networks.value, batch, config)
-    unit = scal.td_unit(stats, log_spread, config)
-    x, log_pi = scal.multiplier(networks.multiplier, first, spaces, config)
-    x_k, _ = scal.multiplier(learner.multiplier_target, first, spaces, config)
-    h = scal.slack(networks.slack, first, x_k, target / unit, V / unit, spaces, config)
+    V, V_next, V0, log_spread = terms.values(networks.value, batch, config)
+    unit = terms.td_unit(stats, log_spread, config)
+    x, log_pi = terms.multiplier(networks.multiplier, first, spaces, config)
+    x_k, _ = terms.multiplier(learner.multiplier_target, first, spaces, config)
+    h = terms.slack(networks.slack, first, x_k, target / unit, V / unit, spaces, config)
     after = config.gamma * jnp.where(first.terminated, 0.0, V_next)
     y = target / unit + (after - fixed(after))  # its gradient is γ∇V(s')
-    z = objective.z(config.mu, fixed(x_k), h, y, scal.in_units(V, unit))
+    z = objective.z(config.mu, fixed(x_k), h, y, terms.in_units(V, unit))
 
-    start = (1.0 - config.gamma) * scal.in_units(V0, unit)
+    start = (1.0 - config.gamma) * terms.in_units(V0, unit)
     error = (x - fixed(z)) ** 2
     loss = objective.composite(config.mu, 0.0, start, fixed(x), z) + 0.5 * error
     if config.units == "state":
         td_error = (target - fixed(V)) / stats.td_rms
-        loss = loss + fixed(x_k) * scal.spread_loss(td_error, log_spread)
+        loss = loss + fixed(x_k) * terms.spread_loss(td_error, log_spread)
     full = dataclasses.replace(config, flow=1.0, theta_step="regression")
     metrics = measure(first, target, V, V0, h, x, log_pi, stats, full)
     return loss.mean(), (fixed(error.mean()), metrics)
@@ -146,7 +146,7 @@ def _follow(
     networks: Networks, y: Array, first: Transition, spaces: Spaces, config: Config
 ) -> Array:
     """½E[(x − y)²]."""
-    x, _ = scal.multiplier(networks.multiplier, first, spaces, config)
+    x, _ = terms.multiplier(networks.multiplier, first, spaces, config)
     return 0.5 * jnp.mean((x - y) ** 2)
 
 

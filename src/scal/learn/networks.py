@@ -3,6 +3,7 @@
     V(s)      a perceptron; a second head says how far TD errors at s spread
     h(s, a)   discrete:   C · softplus(y_a(s) − 2), one output per action
               continuous: C · (1 − exp(−‖a − c(s)‖²)), zero at the centre c(s)
+              or a closed form of the mean target y(s, a), two perceptrons with normalised layers
     x(s, ·)   a trunk with two heads: the mass x₁(s) > 0, and the policy x₂(s),
               logits of a softmax or the mean of a Gaussian before the tanh, whose deviations,
               one per dimension and the same in all states, are parameters too
@@ -34,12 +35,15 @@ from scal.learn.convolution import Layer, embed, embedded_size, init_convolution
 
 Array = jax.Array
 
-SIGMA_BOUNDS = (0.3, 1.35)
-"""σ is learned between these. The smaller it is, the further a step of the weights moves log π:
-runs whose σ went to 0.05 fell apart. A σ that starts lower has its start as its floor."""
+SIGMA_BOUNDS = (0.1, 1.35)
+"""σ is learned between these, from its start if that is lower."""
 
-SIGMA_SPEED = 0.1
+SIGMA_SPEED = 0.3
 """How fast log σ moves, relative to a weight: noise that shrinks early settles for too little."""
+
+NOISY_DIMENSIONS = 3
+"""More dimensions than these share the noise of so many: in eight joints at once, noise that lets a
+hopper hop throws an ant over."""
 
 
 class Value(NamedTuple):
@@ -56,6 +60,14 @@ class Slack(NamedTuple):
 
     convolution: list[Layer]
     trunk: list[Layer]
+
+
+class Lookahead(NamedTuple):
+    """The layers of y, in the place of those of h."""
+
+    convolution: list[Layer]
+    trunks: list[list[Layer]]
+    """Two, of different starts."""
 
 
 class Multiplier(NamedTuple):
@@ -134,7 +146,9 @@ def init_networks(key: Array, spaces: Spaces, config: Config) -> Networks:
             )
         ),
         slack=Parameters.of(
-            Slack(
+            _lookahead(keys[1], spaces, config)
+            if config.slack == "lookahead"
+            else Slack(
                 convolution=init_convolution(keys[1], spaces),
                 trunk=_layers(keys[1], [*hidden, spaces.action_size]),
             )
@@ -176,6 +190,20 @@ def slack(psi: Parameters, observation: Array, action: Array, discrete: bool, C:
     return C * (1.0 - jnp.exp(-jnp.sum((jnp.tanh(action) - output) ** 2, axis=-1)))
 
 
+def lookahead(psi: Parameters, observation: Array, action: Array) -> Array:
+    """Both estimates of y(s, a), along a first axis; the action is given before the tanh."""
+    layers: Lookahead = psi.layers
+    seen = jnp.concatenate([embed(layers.convolution, observation), jnp.tanh(action)], axis=-1)
+
+    def estimate(trunk: list[Layer]) -> Array:
+        features = seen
+        for layer in trunk[:-1]:
+            features = jax.nn.relu(_normal(_affine(layer, features)))
+        return _affine(trunk[-1], features)[..., 0]
+
+    return jnp.stack([estimate(trunk) for trunk in layers.trunks])
+
+
 def heads(
     theta: Parameters, observation: Array, spaces: Spaces, config: Config
 ) -> tuple[Array, Any]:
@@ -188,6 +216,7 @@ def heads(
     if not spaces.discrete:
         sigma = jnp.full(spaces.action_size, config.sigma)
         if config.learn_sigma:
+            sigma = sigma * math.sqrt(noise_share(spaces))
             change = jnp.exp(SIGMA_SPEED * layers.log_sigma)
             low, high = SIGMA_BOUNDS
             sigma = jnp.clip(sigma * change, jnp.minimum(low, sigma), high)
@@ -197,6 +226,11 @@ def heads(
         reached = levels(jnp.arange(1, count + 1), 0, count, xp=jnp)  # by each action
         head = head @ (reached.T / math.sqrt(count))
     return mass, head
+
+
+def noise_share(spaces: Spaces) -> float:
+    """How much of its variance each dimension has where there are many."""
+    return min(1.0, NOISY_DIMENSIONS / spaces.action_size)
 
 
 def _join(layers: Any) -> Array:
@@ -244,6 +278,23 @@ def _layers(key: Array, sizes: list[int]) -> list[Layer]:
         _layer(k, inputs, outputs, math.sqrt(max(1.0, outputs / inputs)))
         for k, inputs, outputs in zip(keys, sizes[:-1], sizes[1:], strict=True)
     ]
+
+
+def _lookahead(key: Array, spaces: Spaces, config: Config) -> Lookahead:
+    convolution_key, *keys = jax.random.split(key, 5)
+    width = config.lookahead_width
+    sizes = [embedded_size(spaces) + spaces.action_size, *[width] * config.depth]
+    return Lookahead(
+        convolution=init_convolution(convolution_key, spaces),
+        trunks=[
+            [*_layers(keys[2 * n], sizes), _layer(keys[2 * n + 1], width, 1, 0.01)] for n in (0, 1)
+        ],
+    )
+
+
+def _normal(outputs: Array) -> Array:
+    """The outputs of a layer with mean zero and variance one."""
+    return jax.nn.standardize(outputs, epsilon=1e-5)
 
 
 def _affine(layer: Layer, x: Array) -> Array:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 
 from scal.envs.functional import Spaces
 from scal.learn.config import Config
+from scal.learn.networks import Gaussian
 
 Array = jax.Array
 
@@ -59,6 +60,13 @@ def log_prob(head: Any, action: Array, spaces: Spaces) -> Array:
     deviation = (action - head.mean) / head.sigma
     constant = jnp.log(head.sigma) + 0.5 * jnp.log(2.0 * jnp.pi)
     return -jnp.sum(0.5 * deviation**2 + constant, axis=-1)
+
+
+def divergence(head: Gaussian, other: Gaussian) -> Array:
+    """KL(π‖π̄) of two Gaussians."""
+    ratio = head.sigma / other.sigma
+    shift = (head.mean - other.mean) / other.sigma
+    return jnp.sum(0.5 * (ratio**2 + shift**2 - 1.0) - jnp.log(ratio), axis=-1)
 
 
 def multiplier(

@@ -69,6 +69,8 @@ class Batch(NamedTuple):
     valid: Array
     starts: Array
     """b states in the place of s₀."""
+    noise: Array | None = None
+    """ε of b actions that the policy would choose now."""
 
 
 def init_replay(spaces: Spaces, capacity: int, environments: int, initial_states: int) -> Replay:

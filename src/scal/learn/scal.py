@@ -19,8 +19,8 @@ import optax
 
 from scal import objective
 from scal.envs.functional import Spaces
+from scal.learn import lookahead, policy, replay, statistics, terms
 from scal.learn import networks as nets
-from scal.learn import policy, replay, statistics
 from scal.learn.config import Config
 from scal.learn.metrics import measure
 from scal.learn.networks import Networks, Parameters
@@ -79,7 +79,7 @@ def act(
     """Line 4: actions of the behaviour policy for N observations, or for N newest frames."""
     key, act_key = jax.random.split(learner.key)
     observation = replay.current(learner.replay, observation)
-    seen = perceive(learner.statistics, observation, config)
+    seen = terms.perceive(learner.statistics, observation, config)
     _, head = nets.heads(learner.networks.multiplier, seen, spaces, config)
     return learner._replace(key=key), policy.behave(act_key, head, spaces, config)
 
@@ -91,7 +91,7 @@ def greedy(learner: Learner, observation: Array, spaces: Spaces, config: Config)
 
 def averaged_head(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Any:
     """The averaged policy at some observations."""
-    seen = perceive(learner.statistics, observation, config)
+    seen = terms.perceive(learner.statistics, observation, config)
     return nets.heads(learner.averaged, seen, spaces, config)[1]
 
 
@@ -107,18 +107,10 @@ def observe(learner: Learner, row: Transition, next_start: Array, config: Config
     )
 
 
-def perceive(stats: Statistics, observation: Array, config: Config) -> Array:
-    """What the networks see of an observation; of frames, bytes as numbers from 0 to 1."""
-    if observation.dtype == jnp.uint8:
-        return observation.astype(jnp.float32) / 255.0
-    normal = config.normalize_observations == "yes"
-    return statistics.normalize(stats, observation) if normal else observation
-
-
 def update(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Array]:
     """Lines 5–10; the array holds the metrics."""
     config = at_present(learner, config)
-    learner, batch = draw(learner, config)
+    learner, batch = draw(learner, spaces, config)
     return update_on(learner, batch, spaces, config)
 
 
@@ -133,10 +125,14 @@ def at_present(learner: Learner, config: Config) -> Config:
     return dataclasses.replace(config, **changed)
 
 
-def draw(learner: Learner, config: Config) -> tuple[Learner, Batch]:
-    """Line 5: sample D."""
+def draw(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Batch]:
+    """Line 5: sample D, and the noise of own actions."""
     key, sample_key = jax.random.split(learner.key)
-    weigh = partial(violation, learner, config) if config.sampling == "proportional" else None
+    noise = None
+    if config.slack == "lookahead":
+        key, noise_key = jax.random.split(key)
+        noise = jax.random.normal(noise_key, (config.batch_size, spaces.action_size))
+    weigh = partial(terms.violation, learner, config) if config.sampling == "proportional" else None
     batch = replay.sample(
         sample_key,
         learner.replay,
@@ -146,7 +142,7 @@ def draw(learner: Learner, config: Config) -> tuple[Learner, Batch]:
         config.replay_share,
         weigh,
     )
-    return learner._replace(key=key), batch
+    return learner._replace(key=key), batch._replace(noise=noise)
 
 
 def update_on(
@@ -155,7 +151,7 @@ def update_on(
     """Lines 6–10, for a given batch."""
     learner, batch, target = examine(learner, batch, spaces, config)
     loss = partial(_loss, learner=learner, batch=batch, target=target, spaces=spaces, config=config)
-    moving = [n for n in Networks._fields if n != "slack" or config.slack == "network"]
+    moving = [n for n in Networks._fields if n != "slack" or config.slack != "closed"]
     turns = [moving] if config.order == "jacobi" else [[name] for name in moving]
     moved = learner
     for names in turns:
@@ -168,53 +164,18 @@ def examine(
     learner: Learner, batch: Batch, spaces: Spaces, config: Config
 ) -> tuple[Learner, Batch, Array]:
     """The batch as the networks see it, its targets y, and a learner that knows their errors."""
-    see = partial(perceive, learner.statistics, config=config)
+    see = partial(terms.perceive, learner.statistics, config=config)
     window = batch.window._replace(
         observation=see(batch.window.observation),
         next_observation=see(batch.window.next_observation),
     )
     batch = batch._replace(window=window, starts=see(batch.starts))
-    target = multi_step_target(learner, batch, spaces, config)
+    target = terms.multi_step_target(learner, batch, spaces, config)
     first = jax.tree.map(lambda field: field[:, 0], window)
-    V, _, _, _ = values(learner.networks.value, batch, config)  # as in the loss: computed once
-    x, _ = multiplier(learner.multiplier_target, first, spaces, config)
+    V, *_ = terms.values(learner.networks.value, batch, config)  # as in the loss: computed once
+    x, _ = terms.multiplier(learner.multiplier_target, first, spaces, config)
     stats = statistics.see_td_errors(learner.statistics, target - V, x, learner.updates)
     return learner._replace(statistics=stats), batch, target
-
-
-def violation(learner: Learner, config: Config, rows: Transition) -> Array:
-    """[r + γV̄(s') − V(s)]₊, what proportional sampling weighs by (paper, section 6.2)."""
-    see = partial(perceive, learner.statistics, config=config)
-    scale = statistics.reward_scale(learner.statistics) if config.scale_rewards else 1.0
-    after = nets.value(learner.value_target, see(rows.next_observation))
-    before = nets.value(learner.networks.value, see(rows.observation))
-    target = scale * rows.reward + config.gamma * jnp.where(rows.terminated, 0.0, after)
-    return jnp.maximum(target - before, 0.0)
-
-
-def multi_step_target(learner: Learner, batch: Batch, spaces: Spaces, config: Config) -> Array:
-    """y = r + γV̄(s'), plus Σ_j w_j (r_j + γV̄(s'_j) − V̄(s_j)) with w_j = Π γ·min(1, π/π_b).
-
-    Without cuts the sum telescopes to the paper's Σ_{j<m} γ^j r_j + γ^m V̄, where m ≤ l counts the
-    steps up to the end of the episode or of the data.
-    """
-    window, stats = batch.window, learner.statistics
-    scale = statistics.reward_scale(stats) if config.scale_rewards else 1.0
-    after = nets.value(learner.value_target, window.next_observation)
-    if config.clip_targets:
-        low, high = stats.reward_low, stats.reward_high
-        after = jnp.clip(after, scale * low / (1 - config.gamma), scale * high / (1 - config.gamma))
-    after = jax.lax.stop_gradient(after)
-    one_step = scale * window.reward + config.gamma * jnp.where(window.terminated, 0.0, after)
-    weight = batch.valid[:, 1:].astype(jnp.float32) * config.gamma
-    if config.cuts and config.n_steps > 1:
-        later = jax.tree.map(lambda field: field[:, 1:], window)
-        _, head = nets.heads(learner.networks.multiplier, later.observation, spaces, config)
-        log_pi = policy.log_prob(head, later.action, spaces)
-        weight *= jnp.exp(jnp.minimum(log_pi - later.log_prob, 0.0))
-    weight = jnp.cumprod(weight, axis=1)
-    correction = weight * (one_step[:, 1:] - after[:, :-1])
-    return jax.lax.stop_gradient(one_step[:, 0] + correction.sum(axis=1))
 
 
 def _loss(
@@ -229,87 +190,38 @@ def _loss(
     first = jax.tree.map(lambda field: field[:, 0], batch.window)
     stats = learner.statistics
     fixed = jax.lax.stop_gradient
-    V, V_next, V0, log_spread = values(networks.value, batch, config)
-    unit = td_unit(stats, log_spread, config)
-    x, log_pi = multiplier(networks.multiplier, first, spaces, config)
-    x_target, _ = multiplier(learner.multiplier_target, first, spaces, config)
-    h = slack(networks.slack, first, x_target, target / unit, V / unit, spaces, config)
-    z = objective.z(config.mu, fixed(x_target), h, target / unit, in_units(V, unit))
+    V, V_next, V0, log_spread = terms.values(networks.value, batch, config)
+    unit = terms.td_unit(stats, log_spread, config)
+    x, log_pi = terms.multiplier(networks.multiplier, first, spaces, config)
+    x_target, _ = terms.multiplier(learner.multiplier_target, first, spaces, config)
+    loss = jnp.zeros(())
+    if config.units == "state":
+        error = (target - fixed(V)) / stats.td_rms
+        loss += fixed(x_target) * terms.spread_loss(error, log_spread)
+    if config.slack == "lookahead":
+        assert batch.noise is not None
+        own = lookahead.at_own_actions(
+            networks, learner.multiplier_target, first.observation, batch.noise, spaces, config
+        )
+        loss += lookahead.fit(networks.slack, first, target, stats.td_rms)
+        loss += lookahead.follow(own, unit, spaces, config)
+        x, x_target, target = own.x, own.x_target, fixed(own.target)
+    h = terms.slack(networks.slack, first, x_target, target / unit, V / unit, spaces, config)
+    z = objective.z(config.mu, fixed(x_target), h, target / unit, terms.in_units(V, unit))
 
     regression = config.theta_step == "regression"
     x_primal = fixed(x) if regression else x
     kept = config.flow * config.gamma
-    after = fixed(x) * jnp.where(first.terminated, 0.0, in_units(V_next, unit))
-    loss = objective.composite(
-        config.mu, config.beta, (1.0 - kept) * in_units(V0, unit), x_primal, z
+    after = fixed(x) * jnp.where(first.terminated, 0.0, terms.in_units(V_next, unit))
+    composite = objective.composite(
+        config.mu, config.beta, (1.0 - kept) * terms.in_units(V0, unit), x_primal, z
     ) + kept * (after - fixed(after))
-    if config.units != "raw":
-        loss = loss / (1.0 + config.kappa)
-    if config.units == "state":
-        loss = loss + fixed(x_target) * spread_loss((target - fixed(V)) / stats.td_rms, log_spread)
+    loss += composite if config.units == "raw" else composite / (1.0 + config.kappa)
     if regression:
-        loss = loss + 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
+        loss += 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
 
     metrics = measure(first, target, V, V0, h, x, log_pi, stats, config)
     return loss.mean(), metrics
-
-
-def multiplier(
-    theta: Parameters, rows: Transition, spaces: Spaces, config: Config
-) -> tuple[Array, Array]:
-    """x(s, a) and log π(a|s) of some transitions."""
-    mass, head = nets.heads(theta, rows.observation, spaces, config)
-    log_pi = policy.log_prob(head, rows.action, spaces)
-    return policy.multiplier(mass, log_pi, rows.log_prob, rows.action, spaces, config), log_pi
-
-
-def slack(
-    psi: Parameters,
-    rows: Transition,
-    x: Array,
-    target: Array,
-    V: Array,
-    spaces: Spaces,
-    config: Config,
-) -> Array:
-    """h(s, a) of some transitions: the network's, or its closed form at x, y and V, in units."""
-    if config.slack == "closed":
-        return jax.lax.stop_gradient(objective.closed_slack(config.mu, x, target, V))
-    return nets.slack(psi, rows.observation, rows.action, spaces.discrete, config.slack_scale)
-
-
-def td_unit(stats: Statistics, log_spread: Array, config: Config) -> Array:
-    """What TD errors count in."""
-    unit = jnp.ones(()) if config.units == "raw" else stats.td_rms
-    if config.units == "state":
-        unit = unit * jax.lax.stop_gradient(jnp.exp(log_spread))
-    return unit
-
-
-def in_units(v: Array, unit: Array) -> Array:
-    """v / unit, with the gradient of v: dividing it too would only rescale V's steps."""
-    fixed = jax.lax.stop_gradient
-    return fixed(v) / unit + (v - fixed(v))
-
-
-def spread_loss(error: Array, log_spread: Array) -> Array:
-    """−log density of N(0, spread²) at the error: smallest where the spread is its deviation."""
-    return log_spread + 0.5 * error**2 * jnp.exp(-2.0 * log_spread)
-
-
-def values(phi: Parameters, batch: Batch, config: Config) -> tuple[Array, Array, Array, Array]:
-    """V(s), V(s'), V(s₀) and the spread at s, in one pass."""
-    states = [batch.window.observation[:, 0], batch.window.next_observation[:, 0], batch.starts]
-    if _is_one(config.s0_mix):
-        states.pop()  # the starts are the observations
-    found, spreads = nets.value_and_spread(phi, jnp.concatenate(states))
-    V, V_next, *other = jnp.split(found, len(states))
-    return V, V_next, other[0] if other else V, spreads[: len(V)]
-
-
-def _is_one(option: Any) -> bool:
-    """Whether an option is the constant 1, not a number of a sweep."""
-    return isinstance(option, int | float) and option == 1.0
 
 
 def descend(

@@ -9,7 +9,7 @@ import numpy as np
 from scal.learn import networks as nets
 from scal.learn import policy, statistics
 from scal.learn.metrics import predicted_mass
-from scal.learn.scal import perceive
+from scal.learn.terms import perceive
 from scal.mdp import FiniteMDP
 from scal.mdp.types import Array
 from scal.objective import closed_slack
