@@ -27,7 +27,6 @@ DEVIATIONS = (
     ("slack", "slack_scale", "lr_slack"),
     ("learn_sigma",),
     ("gamma", "gamma_start"),
-    ("lr_multiplier",),
     ("average_share", "batch_size"),
     ("environments",),
     ("clip",),

@@ -2,6 +2,8 @@
 
 A checkpoint is a folder, written beside its place and renamed into it, so that it is whole or not
 there. The manifest holds the sha256 of the arrays; loading verifies it. The last two are kept.
+
+Rows of zeros at the end of an array are left out: a buffer takes the space of what it holds.
 """
 
 import hashlib
@@ -18,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-FORMAT = "scal-checkpoint-3"
+FORMAT = "scal-checkpoint-4"
 KEPT = 2
 
 
@@ -29,7 +31,7 @@ def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
     partial = folder / f".{target.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
-    blob = save_tensors({name: np.asarray(leaf) for name, leaf in _named(tree).items()})
+    blob = save_tensors({name: _used(np.asarray(leaf)) for name, leaf in _named(tree).items()})
     (partial / "arrays.safetensors").write_bytes(blob)
     manifest = {"format": FORMAT, "sha256": hashlib.sha256(blob).hexdigest(), **facts}
     (partial / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
@@ -79,7 +81,7 @@ def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
     leaves, structure = jax.tree.flatten(template)
     values = []
     for name, leaf in zip(named, leaves, strict=True):
-        array = jnp.asarray(arrays[name])
+        array = _filled(arrays[name], leaf.shape)
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             array = jax.random.wrap_key_data(array)
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
@@ -95,6 +97,22 @@ def digest(tree: Any) -> str:
         total.update(name.encode())
         total.update(np.asarray(leaf).tobytes())
     return total.hexdigest()
+
+
+def _used(array: np.ndarray) -> np.ndarray:
+    """The array without its last rows, where they are zeros."""
+    if array.ndim < 2:
+        return array
+    used = np.flatnonzero(array.any(axis=tuple(range(1, array.ndim))))
+    return array[: used[-1] + 1 if len(used) else 0]
+
+
+def _filled(array: np.ndarray, shape: tuple[int, ...]) -> jax.Array:
+    """The array with the rows that `_used` left out."""
+    missing = shape[0] - len(array) if array.ndim > 1 and len(shape) > 1 else 0
+    if missing <= 0:
+        return jnp.asarray(array)
+    return jnp.asarray(np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)]))
 
 
 def _all(folder: Path) -> list[Path]:
