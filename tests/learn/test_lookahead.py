@@ -19,7 +19,7 @@ from tests.learn import probes
 from tests.learn.test_probes import SEEDS, learned
 
 SPACES = Spaces(3, 1, discrete=False, action_scale=(1.0,))
-NODES = np.linspace(-7.0, 7.0, 4_001)
+NODES = np.linspace(-7.0, 7.0, 40_001)
 WEIGHTS = np.exp(-0.5 * NODES**2)
 WEIGHTS /= WEIGHTS.sum()
 """E[f(ε)] ≈ Σ w f(node) for ε ~ N(0, 1)."""
@@ -52,11 +52,11 @@ def test_the_gradient_along_the_action_is_that_of_the_likelihood(networks):
 
     def along_likelihood(theta):
         moved = nets.heads(theta, observation, SPACES, CONTINUOUS)[1]
-        return weights @ (y * policy.log_prob(moved, action, SPACES))
+        return weights @ ((y - weights @ y) * policy.log_prob(moved, action, SPACES))
 
     one, two = (jax.grad(f)(networks.multiplier).vector for f in (along_action, along_likelihood))
     assert float(jnp.linalg.norm(two)) > 0.01
-    assert float(jnp.linalg.norm(one - two)) < 0.01 * float(jnp.linalg.norm(two))
+    assert float(jnp.linalg.norm(one - two)) < 0.02 * float(jnp.linalg.norm(two))
 
 
 def test_who_learns_from_what(networks):
@@ -102,10 +102,9 @@ def test_divergence_of_gaussians():
 
 def test_entropy_is_that_of_the_action_itself(networks):
     """log π of tanh(u): its density integrates to one over the actions."""
-    sigma = CONTINUOUS.sigma
     u = jnp.linspace(-12.0, 12.0, 20_001)[:, None]
     head = nets.heads(networks.multiplier, jnp.ones((1, 3)), SPACES, CONTINUOUS)[1]
-    noise = (u - head.mean) / sigma
+    noise = (u - head.mean) / head.sigma
     log_pi = own(networks, noise, jnp.ones((len(u), 3))).log_pi
     slope = 1.0 - np.tanh(np.asarray(u[:, 0], np.float64)) ** 2
     total = np.trapezoid(np.exp(np.asarray(log_pi, np.float64)) * slope, np.asarray(u[:, 0]))
