@@ -11,7 +11,7 @@ import pytest
 
 import scal
 from scal.cli import main, parse
-from scal.learn import deep_alm
+from scal.learn import deep_alm, terms
 from scal.learn import networks as nets
 from scal.learn import scal as learning
 from scal.learn.config import DEFAULT, PAPER
@@ -129,7 +129,7 @@ def test_three_steps_equal_the_paper(auxiliary, monkeypatch):
         rows = jax.tree.map(lambda field: field[:, 0], batch.window)
 
         def x(theta):
-            return learning.multiplier(theta, rows, SPACES, config)[0]
+            return terms.multiplier(theta, rows, SPACES, config)[0]
 
         theta = learner.networks.multiplier
         error = x(theta) - x(expected.multiplier)
