@@ -94,9 +94,8 @@ def measure(
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
-    wanted = dict(
-        sorted(wanted.items(), key=lambda each: each[0].seed)
-    )  # a first seed of each task
+    # seed by seed: a run that is cut off has measured as much of every task
+    wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
     if missing:
         known = {task: _entry(load(), variant, task)["seeds"] for task in tasks}
         wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}
