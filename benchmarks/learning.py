@@ -5,9 +5,10 @@
     python -m benchmarks.learning --run Acrobot-v1       measure one environment anew
     python -m benchmarks.learning --run all --missing    measure only what has not been measured
     python -m benchmarks.learning --run all --variant paper
+    python -m benchmarks.learning --run all --together --helpers 4    for a machine with a GPU
 
 Nothing is tuned to an environment: every run has the options of its variant, and every seed counts.
-A score is the mean undiscounted return of 20 greedy episodes, of 100 where they are compiled and
+A score is the mean undiscounted return of 20 greedy episodes, of 500 where they are compiled and
 cheap, or, where the MDP is known, the exact loss of the greedy policy.
 """
 
@@ -80,20 +81,23 @@ VARIANTS = ("default", "paper")
 """Presets."""
 
 
-def cells(task: Task, variant: str) -> list[Cell]:
+def cells(task: Task, variant: str, together: bool = False) -> list[Cell]:
     """What has to be run: all seeds in one program, or each by itself."""
     facts = {"settings": variant, "evaluations": EVALUATIONS}
-    if task.compiled:
-        return [Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=100, **facts)]
+    if task.compiled or together:
+        episodes = 500 if task.compiled else 20
+        return [
+            Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=episodes, **facts)
+        ]
     seeds = range(FIRST_SEED, FIRST_SEED + task.seeds)
     return [Cell("scal", task.env, task.steps, seed, episodes=20, **facts) for seed in seeds]
 
 
 def measure(
-    tasks: list[Task], variant: str, missing: bool, workers: int, console: Console
+    wanted: dict[Cell, Task], variant: str, missing: bool, runner: Processes, console: Console
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
-    wanted = {cell: task for task in tasks for cell in cells(task, variant)}
+    tasks = list(dict.fromkeys(wanted.values()))
     # seed by seed: a run that is cut off has measured as much of every task
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
     if missing:
@@ -105,7 +109,7 @@ def measure(
         forget(tasks, variant)
     for cell in set(wanted) - set(grid.missing()):  # done, but a run before this one was cut off
         file(grid, cell, wanted[cell], variant, console)
-    for event in grid.run(Processes(workers)):
+    for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
         if event.state == "done":
@@ -208,8 +212,19 @@ def _worst(task: Task, found: np.ndarray) -> float:
     return float(found[:, -1].max() if task.loss else found[:, -1].min())
 
 
-def main(run: str = "", variant: str = "default", missing: bool = False, workers: int = 2) -> None:
-    """Print the table; `run` names an environment or a task (ENV STEPS) to measure, or all."""
+def main(
+    run: str = "",
+    variant: str = "default",
+    missing: bool = False,
+    together: bool = False,
+    workers: int = 2,
+    helpers: int = 0,
+) -> None:
+    """Print the table; `run` names an environment or a task (ENV STEPS) to measure, or all.
+
+    `workers` are runs at a time. All seeds of a task may be run `together`, their environments
+    stepped by so many `helpers` in processes of their own.
+    """
     console = Console(width=max(Console().width, 150))
     chosen = [task for task in TASKS if run in (task.env, task.name, "all")]
     if run and not chosen:
@@ -217,7 +232,9 @@ def main(run: str = "", variant: str = "default", missing: bool = False, workers
         raise SystemExit(f"no environment {run!r}; use all or one of {names}")
     if variant not in VARIANTS:
         raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS)}")
-    results = measure(chosen, variant, missing, workers, console) if chosen else load()
+    wanted = {cell: task for task in chosen for cell in cells(task, variant, together)}
+    runner = Processes(workers, helpers)
+    results = measure(wanted, variant, missing, runner, console) if chosen else load()
     console.print(table(results))
 
 

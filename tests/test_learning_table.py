@@ -9,6 +9,7 @@ from benchmarks import frames, learning
 from rich.console import Console
 
 from scal.bench.execute import write_json
+from scal.bench.runners import Processes
 
 RESULTS = learning.load()
 ACROBOT, INVENTORY = (
@@ -83,9 +84,8 @@ def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_pat
     write_json(learning.RESULTS, {"default": {task.name: before}, "paper": {}})
     (cell,) = learning.cells(task, "default")
     write_json(tmp_path / "cells" / f"{cell.name}.json", {"returns": [[2.0] * 10, [3.0] * 10]})
-    found = learning.measure(
-        [task], "default", missing=True, workers=1, console=Console(quiet=True)
-    )
+    runner, console = Processes(), Console(quiet=True)
+    found = learning.measure({cell: task}, "default", True, runner, console)
     assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
     assert set(found) == {"default", "paper"}
     learning.forget([task], "default")

@@ -257,7 +257,7 @@ def test_several_environments_resume_exactly(tmp_path):
     goes_on = ~ended[:-1]
     np.testing.assert_array_equal(observation[1:][goes_on], after[:-1][goes_on])
     assert not np.array_equal(observation[1:][~goes_on], after[:-1][~goes_on])
-    assert len({episode.actions.__len__() for episode in whole.episodes}) > 1
+    assert len({episode.actions.__len__() for episode in whole.stage.episodes}) > 1
     with pytest.raises(ValueError, match="environments is 0; use at least 1"):
         scal.SCAL("CartPole-v1", environments=0)
     with pytest.raises(ValueError, match=r"environments is 1.5; use a whole number of at least 1"):

@@ -61,7 +61,7 @@ def test_the_replay_shows_what_gymnasium_shows():
     env, _ = adapt(make(ENV), stacked=True)
     for _ in range(12):  # places 5, 1, 6, 2, … of an episode of nine steps
         agent.learn(5)
-        episode = agent.episodes[0]
+        episode = agent.stage.episodes[0]
         sequence = np.random.SeedSequence([0, 0, episode.number])
         stack, _ = env.reset(seed=int(sequence.generate_state(1)[0]))
         for action in episode.actions:

@@ -23,7 +23,7 @@ class Cell:
     steps: int
     seed: int = 0
     seeds: int = 1
-    """So many from `seed` on, in one compiled program; for SCAL and environments in JAX."""
+    """So many from `seed` on, side by side; for SCAL."""
     settings: str = "default"
     """For SCAL a preset, for a rival its library's defaults or RL-Zoo's values."""
     options: tuple[tuple[str, Any], ...] = ()

@@ -8,7 +8,6 @@ import dataclasses
 import json
 import os
 import time
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,23 +18,28 @@ import numpy as np
 from scal.bench import baselines, gradients
 from scal.bench.cell import Cell, Score, score
 from scal.envs.compiled import functional_env
+from scal.run import exact
 from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
+from scal.run.siblings import Siblings
 
+Learners = SCAL | Seeds | Siblings
 Result = dict[str, Any]
+SAVING = 0.05
+"""Share of a cell's time that saving may take: a large buffer is not written at every mark."""
 PACKAGES = (
     "scal-rl", "jax", "gymnasium", "mujoco", "stable-baselines3", "sb3-contrib", "sbx-rl", "torch",
 )  # fmt: skip
 
 
-def run(cell: Cell, work: Path) -> tuple[Result, float]:
+def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     """Learn; returns the scores at all marks, and the seconds that took.
 
-    `work` is a folder to go on from.
+    `work` is a folder to go on from, `helpers` step the environments of several seeds.
     """
     begun = time.monotonic()
     if cell.algorithm == "scal":
-        scores, seconds = _learn_scal(cell, work)
+        scores, seconds = _learn_scal(cell, work, helpers)
     else:
         scores, seconds = baselines.learn(cell), time.monotonic() - begun
     curves = {
@@ -54,38 +58,45 @@ def run(cell: Cell, work: Path) -> tuple[Result, float]:
     return result, seconds
 
 
-def _learn_scal(cell: Cell, work: Path) -> tuple[list[Score], float]:
-    agent: SCAL | Seeds
-    many = functional_env(cell.env) is not None
-    if not many and (cell.seeds > 1 or cell.gradients):
-        raise ValueError(f"{cell.env} has no compiled form; give each of its cells one seed")
-    load: Callable[[Path], SCAL | Seeds] = Seeds.load if many else SCAL.load
+def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float]:
+    compiled = functional_env(cell.env) is not None
+    if not compiled and cell.gradients:
+        raise ValueError(f"{cell.env} has no compiled form, which the study of gradients needs")
+    kind: type[Learners] = Seeds if compiled else Siblings if cell.seeds > 1 else SCAL
     so_far, every = work / "scores.json", cell.steps // cell.evaluations
-    begun = time.monotonic()
+    begun, spent = time.monotonic(), 0.0
     try:
-        agent, known = load(work), json.loads(so_far.read_text())
+        agent, known = kind.load(work), json.loads(so_far.read_text())
         scores = known["scores"][: agent.steps // every]
         begun -= known["seconds"]
     except (OSError, ValueError):
-        options = dict(cell.options)
-        if many:
-            agent = Seeds(cell.env, cell.seeds, cell.seed, cell.settings, **options)
-        else:
-            agent = SCAL(cell.env, cell.seed, cell.settings, **options)
-        scores = []
+        agent, scores = _begin(kind, cell, helpers), []
     for _ in agent.iterate(cell.steps - agent.steps, every):
         scores.append(_score_scal(agent, cell))
-        write_json(so_far, {"scores": scores, "seconds": time.monotonic() - begun})
-        agent.save(work)
+        now = time.monotonic()
+        write_json(so_far, {"scores": scores, "seconds": now - begun})
+        if spent <= SAVING * (now - begun):
+            agent.save(work)
+            spent += time.monotonic() - now
     return scores, time.monotonic() - begun
 
 
-def _score_scal(agent: SCAL | Seeds, cell: Cell) -> Score:
+def _begin(kind: type[Learners], cell: Cell, helpers: int) -> Learners:
+    options = dict(cell.options)
+    if kind is SCAL:
+        return SCAL(cell.env, cell.seed, cell.settings, **options)
+    if kind is Siblings:
+        return Siblings(cell.env, cell.seeds, cell.seed, cell.settings, helpers, **options)
+    return Seeds(cell.env, cell.seeds, cell.seed, cell.settings, **options)
+
+
+def _score_scal(agent: Learners, cell: Cell) -> Score:
     returns = np.atleast_2d(agent.evaluate(cell.episodes))
     if isinstance(agent, SCAL):
         return score(returns, [agent])
-    found = score(returns, [agent.agent(number) for number in range(agent.seeds)])
-    if cell.gradients:
+    known = isinstance(agent, Seeds) or exact.known_mdp(agent.first, agent.config.gamma)
+    found = score(returns, [agent.agent(number) for number in range(agent.seeds) if known])
+    if isinstance(agent, Seeds) and cell.gradients:
         key = jax.random.fold_in(jax.random.key(cell.seed), agent.steps)
         seen = gradients.variances(agent.runs.learner, key, agent.env, agent.config)
         found |= {f"variance_{name}": np.asarray(v).tolist() for name, v in seen._asdict().items()}

@@ -52,14 +52,14 @@ class Runner(Protocol):
 
 
 class Processes:
-    """The processors of this machine."""
+    """The processors of this machine; each cell of several seeds may have `helpers`."""
 
-    def __init__(self, workers: int = 1) -> None:
-        self.slots = workers
+    def __init__(self, workers: int = 1, helpers: int = 0) -> None:
+        self.slots, self.helpers = workers, helpers
 
     def start(self, folder: Path, cell: Cell) -> "subprocess.Popen[bytes]":
         """A process that works in the folder itself, and ends with this one."""
-        return start_process(folder, cell)
+        return start_process(folder, cell, self.helpers)
 
     def ended(self, job: "subprocess.Popen[bytes]") -> bool:
         """Whether it exited."""
@@ -136,12 +136,12 @@ def elsewhere(facts: dict[str, Any]) -> dict[str, str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def start_process(folder: Path, cell: Cell) -> "subprocess.Popen[bytes]":
+def start_process(folder: Path, cell: Cell, helpers: int = 0) -> "subprocess.Popen[bytes]":
     """A process for one cell, which ends with this one."""
     log = folder / "logs" / f"{cell.name}.txt"
     log.parent.mkdir(parents=True, exist_ok=True)
     task, parent = json.dumps(asdict(cell)), str(os.getpid())
-    command = [sys.executable, "-m", "scal.bench.work", str(folder), task, parent]
+    command = [sys.executable, "-m", "scal.bench.work", str(folder), task, parent, str(helpers)]
     with open(log, "wb") as stream:
         return subprocess.Popen(
             command,

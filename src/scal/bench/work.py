@@ -1,4 +1,4 @@
-"""The process of one cell: `python -m scal.bench.work FOLDER CELL PARENT`."""
+"""The process of one cell: `python -m scal.bench.work FOLDER CELL PARENT HELPERS`."""
 
 import fcntl
 import json
@@ -15,13 +15,16 @@ from scal.bench.cell import Cell
 from scal.bench.execute import run, write_json
 
 
-def work(folder: Path, cell: Cell) -> None:
-    """Run one cell in this process and file its result, unless another process has."""
+def work(folder: Path, cell: Cell, helpers: int = 0) -> None:
+    """Run one cell in this process and file its result, unless another process has.
+
+    `helpers` are further processes that step the environments of several seeds.
+    """
     mine, target = folder / "unfinished" / cell.name, folder / "cells" / f"{cell.name}.json"
     with _alone(folder / "unfinished" / f"{cell.name}.lock"):
         if target.exists():
             return
-        result, seconds = run(cell, mine)
+        result, seconds = run(cell, mine, helpers)
         write_json(folder / "timing" / f"{cell.name}.json", {"seconds": seconds})
         write_json(target, result)
         shutil.rmtree(mine, ignore_errors=True)
@@ -45,4 +48,4 @@ def _end_with(parent: int) -> None:
 
 if __name__ == "__main__":
     Thread(target=_end_with, args=[int(sys.argv[3])], daemon=True).start()
-    work(Path(sys.argv[1]), Cell.read(json.loads(sys.argv[2])))
+    work(Path(sys.argv[1]), Cell.read(json.loads(sys.argv[2])), int(sys.argv[4]))

@@ -17,6 +17,7 @@ from scal.learn.config import DEFAULT, Config
 if TYPE_CHECKING:
     from scal.run.agent import SCAL
     from scal.run.seeds import Seeds
+    from scal.run.siblings import Siblings
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,9 @@ class Train:
     seed: int = 0
     """Decides everything."""
     seeds: int | None = None
-    """Learn so many seeds side by side, from --seed on; for environments with a compiled form."""
+    """Learn so many seeds side by side, from --seed on."""
+    workers: int = 0
+    """Processes that step the environments of --seeds, if these have no compiled form."""
     preset: str = "default"
     """default, or paper for the literal method."""
     out: Path | None = None
@@ -44,19 +47,25 @@ class Train:
     def run(self) -> int:
         """Train, save, say how well it does."""
         from scal.run import training
-        from scal.run.agent import SCAL
-        from scal.run.seeds import Seeds
 
         last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
         folder = training.check_free(self.out or default)
+        return _train(self._agent(), self.steps, folder, self.quiet, self.tensorboard)
+
+    def _agent(self) -> "SCAL | Seeds | Siblings":
+        from scal.envs.compiled import functional_env
+        from scal.run.agent import SCAL
+        from scal.run.seeds import Seeds
+        from scal.run.siblings import Siblings
+
         options = asdict(self.config)
-        agent = (
-            SCAL(self.env, self.seed, self.preset, **options)
-            if self.seeds is None
-            else Seeds(self.env, self.seeds, self.seed, self.preset, **options)
-        )
-        return _train(agent, self.steps, folder, self.quiet, self.tensorboard)
+        if self.seeds is None:
+            return SCAL(self.env, self.seed, self.preset, **options)
+        many = (self.env, self.seeds, self.seed, self.preset)
+        if functional_env(self.env) is None:
+            return Siblings(*many, self.workers, **options)
+        return Seeds(*many, **options)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class Eval:
     def run(self) -> int:
         """Evaluate and report."""
         from scal.run import exact, training
-        from scal.run.seeds import Seeds
+        from scal.run.agent import SCAL
         from scal.run.video import WRITERS
 
         if self.episodes < 1:
@@ -107,7 +116,7 @@ class Eval:
         if self.plot is not None:
             check_target(self.plot, present.PLOT_KINDS)
         agent = training.load_run(self.folder)
-        first = agent.agent(0) if isinstance(agent, Seeds) else agent
+        first = agent if isinstance(agent, SCAL) else agent.agent(0)
         comparison = exact.compare(first)
         if self.plot is not None and comparison is None:
             raise ValueError(f"{agent.env_id} has no known MDP to compare with; leave out --plot")
@@ -151,7 +160,9 @@ def summary(returns: NDArray[np.float64]) -> dict[str, Any]:
     return report | ({"seeds": means.tolist()} if returns.ndim == 2 else {})
 
 
-def _train(agent: "SCAL | Seeds", steps: int, folder: Path, quiet: bool, tensorboard: bool) -> int:
+def _train(
+    agent: "SCAL | Seeds | Siblings", steps: int, folder: Path, quiet: bool, tensorboard: bool
+) -> int:
     from scal.run import training
 
     if agent.memory:

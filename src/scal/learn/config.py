@@ -110,12 +110,12 @@ class Config:
     dimension learns its own."""
     policy_step: float = 5.0
     """ν: how far the policy moves per unit of advantage, where it follows the lookahead."""
-    entropy: float = 0.1
+    entropy: float = 0.2
     """Worth of the policy's entropy in units of the TD error, less where there are more than three
     dimensions, where it follows the lookahead."""
     width: int = 64
     """Units of a hidden layer."""
-    lookahead_width: int = 128
+    lookahead_width: int = 256
     """Units of a hidden layer of the lookahead."""
     depth: int = 2
     """Hidden layers."""
@@ -220,8 +220,9 @@ CONTINUOUS = dataclasses.replace(
     flow=0.0,
     slack="lookahead",
     period_share=0.002,
+    average_share=0.03,
     batch_size=64,
-    replay_size=300_000,
+    replay_size=1_000_000,
     replay_share=1.0,
     environments=8,
 )

@@ -252,7 +252,7 @@ def descend(
 
 def _clip(limit: float, layer: Any) -> Any:
     """The layer's gradient, scaled down to a norm of `limit` if it is larger."""
-    norm = jnp.sqrt(sum(jnp.vdot(part, part) for part in jax.tree.leaves(layer)))
+    norm = jnp.sqrt(sum(jnp.sum(part * part) for part in jax.tree.leaves(layer)))
     factor = jnp.minimum(1.0, limit / (norm + 1e-12))
     return jax.tree.map(lambda part: factor * part, layer)
 

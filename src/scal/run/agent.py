@@ -27,8 +27,9 @@ from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, exact, loop, memory
 from scal.run.evaluate import ABREAST, play
-from scal.run.loop import Carry, Episode
+from scal.run.loop import Carry
 from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, observer, unbounded
+from scal.run.stage import Episode, Memory, Stage
 from scal.run.video import film
 
 Record = dict[str, Any]
@@ -71,9 +72,9 @@ class SCAL:
         self.memory = memory.announce(self.spaces, self.config)
         """A line on the memory that frames take."""
         made = [self.env, *self._more(self.config.environments - 1)]
-        self.episodes = [
-            Episode(adapt(one)[0], self.name, seed, lane) for lane, one in enumerate(made)
-        ]
+        self.stage = Stage(
+            [Episode(adapt(one)[0], self.name, (seed, lane)) for lane, one in enumerate(made)]
+        )
         self.steps = 0
         self.finished: list[float] = []
         """Returns of the episodes that ended since the last record."""
@@ -114,29 +115,19 @@ class SCAL:
         check_budget(steps, every)
         self.config = annealed(self.config, steps)
         carry = self._begun()
-        advance = partial(loop.advance, spaces=self.spaces, config=self.config)
+        actions = np.asarray(carry.choice.action)
+        everyone = np.ones(self.config.environments, bool)
         last = self.steps + steps
         while self.steps < last:
+            given = environment_actions(actions, self.spaces)
+            outcome, totals = self.stage.step(given, everyone)
+            self.finished += totals[outcome.ended].tolist()
+            before, self.steps = self.steps, self.steps + len(everyone)
+            carry = loop.follow(carry, outcome, self.spaces, self.config)
             actions = np.asarray(carry.choice.action)
-            outcomes = [
-                episode.step(self._environment_action(action))
-                for episode, action in zip(self.episodes, actions, strict=True)
-            ]
-            observations, rewards, terminated, ended = zip(*outcomes, strict=True)
-            starts = [
-                self._next_episode(episode) if over else after
-                for episode, over, after in zip(self.episodes, ended, observations, strict=True)
-            ]
-            before, self.steps = self.steps, self.steps + len(self.episodes)
-            carry = self._carry = advance(
-                carry,
-                np.array(rewards, np.float32),
-                np.stack(observations),
-                np.array(terminated),
-                np.array(ended),
-                np.stack(starts),
-                updates=self._updates(before),
-            )
+            if due := loop.updates_due(self.config, before, self.steps):
+                carry = loop.learn(carry, self.spaces, self.config, due)
+            self._carry = carry
             if self.steps // every > before // every:
                 line, carry = self._record(carry)
                 self._carry = carry
@@ -158,7 +149,7 @@ class SCAL:
             action = np.asarray(
                 _sampled(self.learner, array[None], key[None], self.spaces, self.config)[0]
             )
-        return self._own_units(self._environment_action(action))
+        return self._own_units(environment_actions(action[None], self.spaces)[0])
 
     def evaluate(self, episodes: int = 10, deterministic: bool = True) -> NDArray[np.float64]:
         """Undiscounted returns of whole episodes, in an environment and with seeds of their own."""
@@ -173,7 +164,7 @@ class SCAL:
             else:
                 use = jax.vmap(jax.random.fold_in)(keys[numbers], ages)
                 actions = _sampled(self.learner, observations, use, self.spaces, self.config)
-            return [self._environment_action(action) for action in np.asarray(actions)]
+            return environment_actions(np.asarray(actions), self.spaces)
 
         made = self._more(min(ABREAST, episodes))
         return play([adapt(env, stacked=True)[0] for env in made], act, seeds)
@@ -187,7 +178,7 @@ class SCAL:
 
         def act(observation: Any) -> Any:
             action = _greedy(self.learner, observation, self.spaces, self.config)
-            return self._environment_action(np.asarray(action))
+            return environment_actions(np.asarray(action)[None], self.spaces)[0]
 
         film(Path(path), env, act, evaluation_seeds(self.seed, 0)[0])
         return Path(path)
@@ -212,11 +203,7 @@ class SCAL:
             "preset": self.preset,
             "config": dataclasses.asdict(self.config),
             "spaces": self.spaces._asdict(),
-            "episodes": [episode.number for episode in self.episodes],
-            "actions": [
-                [np.asarray(action).tolist() for action in episode.actions]
-                for episode in self.episodes
-            ],
+            "memories": in_json(self.stage.memories()),
             "finished": self.finished,
         }
         return checkpoint.save(Path(path), self._begun(), facts)
@@ -225,19 +212,13 @@ class SCAL:
     def load(cls, path: str | Path) -> "SCAL":
         """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
         arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
-        if "seeds" in facts:
-            raise ValueError(f"folder {path} holds several seeds; use scal.run.seeds.Seeds.load")
+        if "seeds" in facts or "siblings" in facts:
+            home = "seeds.Seeds" if "seeds" in facts else "siblings.Siblings"
+            raise ValueError(f"folder {path} holds several seeds; use scal.run.{home}.load")
         again = partial(make, facts["env"], **facts["arguments"])
         agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
-        as_given = int if agent.spaces.discrete else partial(np.asarray, dtype=np.float32)
-        observations = []
-        for episode, number, actions in zip(
-            agent.episodes, facts["episodes"], facts["actions"], strict=True
-        ):
-            episode.number = number
-            observations.append(episode.replay([as_given(action) for action in actions]))
-        observation = np.stack(observations)
+        observation = agent.stage.begin(from_json(facts["memories"], agent.spaces))
         template = loop.begin(agent._learner, observation, agent.spaces, agent.config)
         agent._carry = checkpoint.restore(template, arrays)
         if not np.array_equal(np.asarray(agent._carry.observation), observation):
@@ -258,19 +239,6 @@ class SCAL:
             raise ValueError("env returned the same environment twice; return a new one each time")
         return made
 
-    def _updates(self, before: int) -> int:
-        """How many belong to the steps since `before`."""
-        every = self.config.update_every
-        return self.steps // every - before // every if self.steps > self.config.warmup else 0
-
-    def _next_episode(self, episode: Episode) -> NDArray[Any]:
-        self.finished.append(episode.total)
-        episode.number += 1
-        return episode.reset()
-
-    def _environment_action(self, action: NDArray[Any]) -> Any:
-        return int(action) if self.spaces.discrete else np.tanh(action)
-
     def _own_units(self, action: Any) -> Any:
         if self.spaces.discrete:
             return action
@@ -280,7 +248,7 @@ class SCAL:
 
     def _begun(self) -> Carry:
         if self._carry is None:
-            first = np.stack([episode.reset() for episode in self.episodes])
+            first = self.stage.begin([(0, [])] * self.config.environments)
             self._carry = loop.begin(self._learner, first, self.spaces, self.config)
         return self._carry
 
@@ -292,6 +260,25 @@ class SCAL:
         self.finished = []
         line = {"step": self.steps, "return": returned} | metrics._asdict()
         return line, carry._replace(totals=loop.no_totals())
+
+
+def environment_actions(actions: NDArray[Any], spaces: Spaces) -> list[Any]:
+    """What environments are given: indices, or vectors between −1 and 1."""
+    return actions.tolist() if spaces.discrete else list(np.tanh(actions))
+
+
+def in_json(memories: list[Memory]) -> list[Any]:
+    """The episodes in progress."""
+    return [
+        [number, [np.asarray(action).tolist() for action in actions]]
+        for number, actions in memories
+    ]
+
+
+def from_json(memories: list[Any], spaces: Spaces) -> list[Memory]:
+    """The episodes that `in_json` wrote."""
+    as_given = int if spaces.discrete else partial(np.asarray, dtype=np.float32)
+    return [(number, [as_given(action) for action in actions]) for number, actions in memories]
 
 
 def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:

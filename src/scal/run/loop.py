@@ -1,18 +1,16 @@
-"""The interaction loop with Gymnasium environments: one compiled call per step of all of them.
+"""The interaction loop with Gymnasium environments, two XLA programs per step of all of them.
 
-Python steps the environments; `advance` stores the transitions, updates the learner and chooses the
-next actions in one XLA program. No environment resets itself: an `Episode` is reset when it ended,
-with a seed of its own, so that no transition leads from one episode into another, and seed and
-actions determine it: an interrupted episode is replayed, not lost.
+    follow    store what the actions led to, and choose the next ones
+    learn     the updates that are due
+
+Actions are chosen before the updates, so that JAX makes these while Python steps the environments
+(`scal.run.stage`).
 """
 
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from scal.envs.functional import Spaces
 from scal.learn import algorithms, policy, replay, scal
@@ -20,6 +18,7 @@ from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.learn.replay import Transition
 from scal.learn.scal import Learner
+from scal.run.stage import Outcome
 
 Array = jax.Array
 
@@ -39,8 +38,7 @@ def no_totals() -> Array:
     return jnp.zeros(len(Metrics._fields) + 1)
 
 
-@partial(jax.jit, static_argnames=("spaces", "config"))
-def begin(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Carry:
+def started(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Carry:
     """The very first observations (environments, …)."""
     started = jnp.ones(len(observation), bool)
     learner = learner._replace(replay=replay.store_initial(learner.replay, observation, started))
@@ -48,82 +46,27 @@ def begin(learner: Learner, observation: Array, spaces: Spaces, config: Config) 
     return Carry(learner, observation, choice, no_totals())
 
 
-@partial(jax.jit, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
-def advance(
-    carry: Carry,
-    reward: Array,
-    after: Array,
-    terminated: Array,
-    ended: Array,
-    start: Array,
-    spaces: Spaces,
-    config: Config,
-    updates: int,
-) -> Carry:
-    """Store what the actions led to, learn, and choose the next actions at `start`.
-
-    All arrays have the environments as their first axis. `after` is what the steps returned,
-    `start` the same or, where an episode ended, the first observation of the next one.
-    """
+def followed(carry: Carry, outcome: Outcome, spaces: Spaces, config: Config) -> Carry:
+    """Store what the actions led to, and choose the next ones."""
+    reward, after, terminated, ended, start = map(jnp.asarray, outcome)
     row = Transition(carry.observation, *carry.choice, reward, after, terminated, ended)
-    learner, totals = scal.observe(carry.learner, row, start, config), carry.totals
-    if updates:
-        learner, metrics = algorithms.updates(learner, updates, spaces, config)
-        totals = totals + jnp.append(metrics, updates)
+    learner = scal.observe(carry.learner, row, start, config)
     learner, choice = scal.act(learner, start, spaces, config)
-    return Carry(learner, start, choice, totals)
+    return Carry(learner, start, choice, carry.totals)
 
 
-class Episode:
-    """An environment in the middle of an episode that its seed and its actions determine."""
+def learned(carry: Carry, spaces: Spaces, config: Config, updates: int) -> Carry:
+    """Some updates."""
+    learner, metrics = algorithms.updates(carry.learner, updates, spaces, config)
+    return carry._replace(learner=learner, totals=carry.totals + jnp.append(metrics, updates))
 
-    def __init__(self, env: gym.Env[Any, Any], name: str, seed: int, lane: int = 0) -> None:
-        self.env, self.name, self.seed, self.lane, self.number = env, name, seed, lane, 0
-        self.actions: list[Any] = []
-        self.total = 0.0
 
-    def reset(self) -> np.ndarray:
-        """Start episode `number`; its seed depends on it, the lane and the run's seed only."""
-        sequence = np.random.SeedSequence([self.seed, self.lane, self.number])
-        observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
-        self.actions, self.total = [], 0.0
-        return self._checked(observation)
+begin = jax.jit(started, static_argnames=("spaces", "config"))
+follow = jax.jit(followed, static_argnames=("spaces", "config"), donate_argnums=0)
+learn = jax.jit(learned, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
 
-    def replay(self, actions: list[Any]) -> np.ndarray:
-        """Bring a fresh environment to where these actions lead."""
-        observation = self.reset()
-        for action in actions:
-            observation = self.step(action)[0]
-        return observation
 
-    def step(self, action: Any) -> tuple[np.ndarray, float, bool, bool]:
-        """One step: observation, reward, terminated, ended."""
-        try:
-            observation, pay, terminated, truncated, _ = self.env.step(action)
-        except Exception as error:
-            raise RuntimeError(
-                f"{self.name} raised {type(error).__name__} at step {len(self.actions)} of episode "
-                f"{self.number}: {error}; what was saved before is kept"
-            ) from error
-        reward = float(pay)
-        if not np.isfinite(reward):
-            raise RuntimeError(
-                f"{self.name} returned the reward {reward} at step {len(self.actions)} of episode "
-                f"{self.number}; rewards must be finite"
-            )
-        self.actions.append(action)
-        self.total += reward
-        ended = bool(terminated or truncated)
-        return self._checked(observation), reward, bool(terminated), ended
-
-    def _checked(self, observation: Any) -> np.ndarray:
-        array = np.asarray(observation)
-        if array.dtype == np.uint8:
-            return array
-        if not np.isfinite(array).all():
-            where = int(np.flatnonzero(~np.isfinite(array))[0])
-            raise RuntimeError(
-                f"{self.name} returned {array.flat[where]} as observation [{where}] at step "
-                f"{len(self.actions)} of episode {self.number}; observations must be finite"
-            )
-        return array
+def updates_due(config: Config, before: int, after: int) -> int:
+    """How many updates belong to the interactions from `before` to `after`."""
+    every = config.update_every
+    return after // every - before // every if after > config.warmup else 0

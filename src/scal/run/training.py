@@ -16,6 +16,7 @@ from scal.run import checkpoint, record
 from scal.run.agent import SCAL
 from scal.run.record import Record
 from scal.run.seeds import Seeds
+from scal.run.siblings import Siblings
 
 EVERY = 1_000
 CHECKPOINT_EVERY = 10_000
@@ -43,16 +44,18 @@ def check_free(path: Path) -> Path:
     return path
 
 
-def load_run(path: Path) -> SCAL | Seeds:
+def load_run(path: Path) -> SCAL | Seeds | Siblings:
     """The agent of a run, or its seeds, at the newest checkpoint."""
     folder = path / "checkpoints"
     if not folder.is_dir():
         raise ValueError(f"folder {path} holds no checkpoint; delete it and use scal train")
     _, facts = checkpoint.read(checkpoint.latest(folder))
+    if "siblings" in facts:
+        return Siblings.load(folder)
     return Seeds.load(folder) if "seeds" in facts else SCAL.load(folder)
 
 
-def open_run(path: Path) -> SCAL | Seeds:
+def open_run(path: Path) -> SCAL | Seeds | Siblings:
     """A run to go on with: its records are cut back to where its checkpoint is."""
     agent = load_run(path)
     log = path / "log.jsonl"

@@ -1,0 +1,281 @@
+"""Several seeds of any Gymnasium environment side by side: one compiled call per step of them all.
+
+siblings = Siblings("HalfCheetah-v5", 5, workers=4)
+for line in siblings.iterate(100_000):
+    print(line["step"], line["return"])
+siblings.evaluate(10).mean(axis=1)
+
+On a GPU, whose time goes into starting small operations, the updates of many seeds take as long as
+those of one. The environments are stepped by `workers` other processes, or by this one.
+"""
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+from scal.envs.functional import Spaces
+from scal.learn import scal
+from scal.learn.algorithms import algorithm
+from scal.learn.config import Config
+from scal.learn.metrics import Metrics
+from scal.run import checkpoint, loop, memory
+from scal.run.agent import (
+    EVALUATION,
+    LARGEST_SEED,
+    SCAL,
+    Record,
+    annealed,
+    check_budget,
+    check_finite,
+    environment_actions,
+    from_json,
+    in_json,
+)
+from scal.run.compiled import Options, with_options
+from scal.run.loop import Carry
+from scal.run.spaces import arguments_of
+from scal.run.stage import Lanes, Outcome, Stages, Words, staged
+
+Array = jax.Array
+
+
+class Siblings:
+    """Learners that differ in nothing but their seed, in environments made by their id.
+
+    Parameters
+    ----------
+    env : id of a Gymnasium environment.
+    seeds : how many.
+    seed : the first; the others follow it.
+    preset, options : those of `scal.SCAL`.
+    workers : processes that step the environments; 0: this one does.
+    """
+
+    def __init__(
+        self,
+        env: str,
+        seeds: int,
+        seed: int = 0,
+        preset: str = "default",
+        workers: int = 0,
+        **options: Any,
+    ) -> None:
+        if seeds < 1:
+            raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")
+        if not 0 <= seed <= LARGEST_SEED - seeds:
+            raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
+        if workers < 0:
+            raise ValueError(f"workers is {workers}; use a whole number of at least 0")
+        self.first = SCAL(env, seed, preset, **options)
+        """The first of them, before it has learned anything."""
+        self.env, self.env_id = env, self.first.name
+        self.arguments = arguments_of(self.first.env)
+        self.seeds, self.seed, self.preset, self.workers = seeds, seed, preset, workers
+        self.spaces, self.config = self.first.spaces, self.first.config
+        self.memory = memory.announce(self.spaces, self.config, seeds=seeds)
+        """A line on the memory that frames take."""
+        self.options: Options = {}
+        """Numeric options that differ between the runs, an array of one value per run for each."""
+        self.steps = 0
+        self.finished: list[list[float]] = [[] for _ in range(seeds)]
+        """Returns of the episodes that ended since the last record, of every seed."""
+        self.lanes = self._lanes(
+            [(one, lane) for one in self._numbers() for lane in range(self.config.environments)]
+        )
+        self._audience: dict[int, Lanes] = {}
+        self._carry: Carry | None = None
+
+    def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
+        """Interact at least `steps` times per seed; a record for each multiple of `every` reached.
+
+        With several environments the number of steps is rounded up to a multiple of theirs.
+        """
+        check_budget(steps, every)
+        self.config = annealed(self.config, steps)
+        carry = self._begun()
+        last, copies = self.steps + steps, self.config.environments
+        actions = np.asarray(carry.choice.action)
+        everyone = np.ones(self.seeds * copies, bool)
+        while self.steps < last:
+            outcome, totals = self.lanes.step(self._given(actions), everyone)
+            for lane in np.flatnonzero(outcome.ended):
+                self.finished[lane // copies].append(float(totals[lane]))
+            before, self.steps = self.steps, self.steps + copies
+            parted = Outcome(*map(self._parted, outcome))
+            carry = _follow(carry, self.options, parted, self.spaces, self.config)
+            actions = np.asarray(carry.choice.action)
+            if due := loop.updates_due(self.config, before, self.steps):
+                carry = _learn(carry, self.options, self.spaces, self.config, due)
+            self._carry = carry
+            if self.steps // every > before // every:
+                yield self._record()
+                carry = self._begun()
+
+    def evaluate(self, episodes: int = 10) -> NDArray[np.float64]:
+        """Undiscounted returns (seeds, episodes) of the greedy policies, in the episodes of SCAL's
+        `evaluate`.
+        """
+        if episodes < 1:
+            raise ValueError(f"episodes is {episodes}; use a whole number of at least 1")
+        if episodes not in self._audience:
+            self._audience[episodes] = self._lanes(
+                [(one, n, EVALUATION) for one in self._numbers() for n in range(episodes)],
+                stacked=True,
+            )
+        lanes = self._audience[episodes]
+        playing = np.ones(self.seeds * episodes, bool)
+        returns = np.zeros(len(playing))
+        seen = lanes.begin([(1, [])] * len(playing))
+        learner = self._begun().learner
+        while playing.any():
+            actions = _greedy(learner, self._parted(seen), self.spaces, self.config)
+            outcome, _ = lanes.step(self._given(np.asarray(actions)), playing)
+            seen = outcome.after
+            returns += outcome.reward
+            playing &= ~outcome.ended
+        return returns.reshape(self.seeds, episodes)
+
+    def agent(self, number: int) -> SCAL:
+        """What seed + `number` has learned so far, as an agent of its own; it begins episodes."""
+        options = dataclasses.asdict(self.config)
+        agent = SCAL(self.env, self.seed + number, self.preset, **options)
+        agent.steps, agent._learner = self.steps, self._carry_of(number).learner
+        return agent
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint into the folder `path`; the last two are kept."""
+        carries = [self._carry_of(number) for number in range(self.seeds)]
+        facts = {
+            "steps": self.steps,
+            "env": self.env,
+            "siblings": self.seeds,
+            "seed": self.seed,
+            "preset": self.preset,
+            "workers": self.workers,
+            "config": dataclasses.asdict(self.config),
+            "memories": in_json(self.lanes.memories()),
+            "finished": self.finished,
+        }
+        return checkpoint.save(Path(path), carries, facts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Siblings":
+        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly."""
+        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        if "siblings" not in facts:
+            raise ValueError(f"folder {path} holds no siblings; load it with scal.SCAL.load")
+        again = cls(
+            facts["env"],
+            facts["siblings"],
+            facts["seed"],
+            facts["preset"],
+            facts["workers"],
+            **facts["config"],
+        )
+        again.steps, again.finished = facts["steps"], facts["finished"]
+        seen = again.lanes.begin(from_json(facts["memories"], again.spaces))
+        template = again._first_carry(seen)
+        carries = checkpoint.restore(
+            [_take(template, number) for number in range(again.seeds)], arrays
+        )
+        again._carry = jax.tree.map(lambda *leaves: jax.numpy.stack(leaves), *carries)
+        if not np.array_equal(np.asarray(again._carry.observation), again._parted(seen)):
+            raise ValueError(
+                f"{again.env_id} does not come back to where it was: its episodes are not "
+                "determined by seed and actions, so learning cannot go on from here exactly"
+            )
+        return again
+
+    def _numbers(self) -> range:
+        return range(self.seed, self.seed + self.seeds)
+
+    def _lanes(self, words: Sequence[Words], stacked: bool = False) -> Lanes:
+        if not self.workers:
+            return staged(self.env, self.arguments, words, stacked)
+        return Stages(self.env, self.arguments, words, self.workers, stacked)
+
+    def _parted(self, of_lanes: NDArray[Any]) -> NDArray[Any]:
+        """What all lanes have in a row, by seed."""
+        return of_lanes.reshape(self.seeds, -1, *of_lanes.shape[1:])
+
+    def _given(self, actions: NDArray[Any]) -> list[Any]:
+        """What the lanes of all seeds are given, in a row."""
+        return environment_actions(actions.reshape(-1, *actions.shape[2:]), self.spaces)
+
+    def _begun(self) -> Carry:
+        if self._carry is None:
+            seen = self.lanes.begin([(0, [])] * (self.seeds * self.config.environments))
+            self._carry = self._first_carry(seen)
+        return self._carry
+
+    def _first_carry(self, seen: NDArray[Any]) -> Carry:
+        return _begin(
+            np.array(self._numbers()), self.options, self._parted(seen), self.spaces, self.config
+        )
+
+    def _carry_of(self, number: int) -> Carry:
+        carry: Carry = _take(self._begun(), number)
+        return carry
+
+    def _record(self) -> Record:
+        """Means over the seeds, with the return of each."""
+        carry = self._begun()
+        totals = np.asarray(carry.totals)
+        check_finite(totals, self.steps)
+        returns = [float(np.mean(some)) if some else None for some in self.finished]
+        self.finished = [[] for _ in range(self.seeds)]
+        known = [one for one in returns if one is not None]
+        line: Record = {"step": self.steps, "return": float(np.mean(known)) if known else None}
+        means = totals[:, :-1] / np.maximum(totals[:, -1:], 1.0)
+        line |= Metrics(*means.mean(axis=0).tolist())._asdict()
+        self._carry = carry._replace(totals=jax.numpy.zeros_like(carry.totals))
+        return line | {"returns": returns}
+
+
+def _take(tree: Any, number: int) -> Any:
+    return jax.tree.map(lambda leaf: leaf[number], tree)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"))
+def _begin(seeds: Array, options: Options, seen: Array, spaces: Spaces, config: Config) -> Carry:
+    """Fresh learners that look at their first observations."""
+
+    def one(seed: Array, options: Options, seen: Array) -> Carry:
+        own = with_options(config, options)
+        learner = algorithm(own).init(jax.random.PRNGKey(seed), spaces, own)
+        return loop.started(learner, seen, spaces, own)
+
+    return jax.vmap(one)(seeds, options, seen)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"), donate_argnums=0)
+def _follow(
+    carries: Carry, options: Options, outcome: Outcome, spaces: Spaces, config: Config
+) -> Carry:
+    """`loop.follow` of all seeds."""
+
+    def one(carry: Carry, options: Options, outcome: Outcome) -> Carry:
+        return loop.followed(carry, outcome, spaces, with_options(config, options))
+
+    return jax.vmap(one)(carries, options, outcome)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
+def _learn(carries: Carry, options: Options, spaces: Spaces, config: Config, updates: int) -> Carry:
+    """`loop.learn` of all seeds."""
+
+    def one(carry: Carry, options: Options) -> Carry:
+        return loop.learned(carry, spaces, with_options(config, options), updates)
+
+    return jax.vmap(one)(carries, options)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"))
+def _greedy(learners: Any, seen: Array, spaces: Spaces, config: Config) -> Array:
+    return jax.vmap(partial(scal.greedy, spaces=spaces, config=config))(learners, seen)

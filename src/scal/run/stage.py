@@ -1,0 +1,232 @@
+"""Episodes that are stepped together, in this process or spread over several.
+
+No environment resets itself: an `Episode` is reset when it ended, with a seed of its own, so that
+no transition leads from one episode into another, and its seed and its actions determine it: an
+interrupted episode is replayed, not lost.
+"""
+
+import signal
+from collections.abc import Sequence
+from itertools import pairwise
+from multiprocessing import get_context
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from scal.run.spaces import adapt, make
+
+Words = tuple[int, ...]
+"""What sets the episodes of a lane apart from all others."""
+Memory = tuple[int, list[Any]]
+"""The number of an episode and the actions taken in it."""
+
+
+class Outcome(NamedTuple):
+    """What a step led to; every field has the lanes as its first axis."""
+
+    reward: NDArray[np.float32]
+    after: NDArray[Any]
+    """What the step returned."""
+    terminated: NDArray[np.bool_]
+    ended: NDArray[np.bool_]
+    start: NDArray[Any]
+    """The same as `after` or, where an episode ended, the first observation of the next one."""
+
+
+Stepped = tuple[Outcome, NDArray[np.float64]]
+"""What a step led to, and the returns of episodes that ended, NaN where none did."""
+
+
+class Lanes(Protocol):
+    """Episodes side by side."""
+
+    def begin(self, memories: Sequence[Memory]) -> NDArray[Any]:
+        """Bring every lane to where these actions lead; returns the observations."""
+
+    def step(self, actions: Any, playing: NDArray[np.bool_]) -> Stepped:
+        """One step of the lanes that are `playing`; the others stay where they are."""
+
+    def memories(self) -> list[Memory]:
+        """What brings every lane back to where it is."""
+
+
+class Episode:
+    """An environment in the middle of an episode that its seed and its actions determine."""
+
+    def __init__(self, env: gym.Env[Any, Any], name: str, words: Words) -> None:
+        self.env, self.name, self.words, self.number = env, name, words, 0
+        self.actions: list[Any] = []
+        self.total = 0.0
+        self.observation: NDArray[Any] = np.zeros(0)
+
+    def reset(self) -> NDArray[Any]:
+        """Start episode `number`; its seed depends on it and the lane's words only."""
+        sequence = np.random.SeedSequence([*self.words, self.number])
+        observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
+        self.actions, self.total = [], 0.0
+        return self._checked(observation)
+
+    def replay(self, number: int, actions: list[Any]) -> NDArray[Any]:
+        """Bring the environment to where these actions lead in an episode."""
+        self.number = number
+        observation = self.reset()
+        for action in actions:
+            observation = self.step(action)[0]
+        return observation
+
+    def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool]:
+        """One step: observation, reward, terminated, ended."""
+        try:
+            observation, pay, terminated, truncated, _ = self.env.step(action)
+        except Exception as error:
+            raise RuntimeError(
+                f"{self.name} raised {type(error).__name__} at step {len(self.actions)} of episode "
+                f"{self.number}: {error}; what was saved before is kept"
+            ) from error
+        reward = float(pay)
+        if not np.isfinite(reward):
+            raise RuntimeError(
+                f"{self.name} returned the reward {reward} at step {len(self.actions)} of episode "
+                f"{self.number}; rewards must be finite"
+            )
+        self.actions.append(action)
+        self.total += reward
+        ended = bool(terminated or truncated)
+        return self._checked(observation), reward, bool(terminated), ended
+
+    def _checked(self, observation: Any) -> NDArray[Any]:
+        array = self.observation = np.asarray(observation)
+        if array.dtype == np.uint8:
+            return array
+        if not np.isfinite(array).all():
+            where = int(np.flatnonzero(~np.isfinite(array))[0])
+            raise RuntimeError(
+                f"{self.name} returned {array.flat[where]} as observation [{where}] at step "
+                f"{len(self.actions)} of episode {self.number}; observations must be finite"
+            )
+        return array
+
+
+class Stage:
+    """Lanes in this process."""
+
+    def __init__(self, episodes: Sequence[Episode]) -> None:
+        self.episodes = episodes
+
+    def begin(self, memories: Sequence[Memory]) -> NDArray[Any]:
+        """Bring every lane to where these actions lead; returns the observations."""
+        pairs = zip(self.episodes, memories, strict=True)
+        return np.stack([episode.replay(*memory) for episode, memory in pairs])
+
+    def step(self, actions: Any, playing: NDArray[np.bool_]) -> Stepped:
+        """One step of the lanes that are `playing`; the others stay where they are."""
+        outcomes = [
+            self._step(episode, action) if plays else _nothing(episode)
+            for episode, action, plays in zip(self.episodes, actions, playing, strict=True)
+        ]
+        reward, after, terminated, ended, start, total = zip(*outcomes, strict=True)
+        outcome = Outcome(
+            np.array(reward, np.float32),
+            np.stack(after),
+            np.array(terminated),
+            np.array(ended),
+            np.stack(start),
+        )
+        return outcome, np.array(total)
+
+    def memories(self) -> list[Memory]:
+        """What brings every lane back to where it is."""
+        return [(episode.number, episode.actions) for episode in self.episodes]
+
+    def _step(self, episode: Episode, action: Any) -> tuple[Any, ...]:
+        after, reward, terminated, ended = episode.step(action)
+        if not ended:
+            return reward, after, terminated, False, after, np.nan
+        total = episode.total
+        episode.number += 1
+        return reward, after, terminated, True, episode.reset(), total
+
+
+def _nothing(episode: Episode) -> tuple[Any, ...]:
+    return 0.0, episode.observation, False, False, episode.observation, np.nan
+
+
+class Stages:
+    """Lanes of an environment that Gymnasium can make by its id, spread over processes."""
+
+    def __init__(
+        self,
+        env: str,
+        arguments: dict[str, Any],
+        words: Sequence[Words],
+        processes: int,
+        stacked: bool = False,
+    ) -> None:
+        context = get_context("spawn")
+        cuts = [len(words) * part // processes for part in range(processes + 1)]
+        self.parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
+        self.pipes = []
+        for part in self.parts:
+            here, there = context.Pipe()
+            task = (there, env, arguments, words[part], stacked)
+            context.Process(target=_serve, args=task, daemon=True).start()
+            there.close()
+            self.pipes.append(here)
+
+    def begin(self, memories: Sequence[Memory]) -> NDArray[Any]:
+        """Bring every lane to where these actions lead; returns the observations."""
+        return np.concatenate(self._ask("begin", memories))
+
+    def step(self, actions: Any, playing: NDArray[np.bool_]) -> Stepped:
+        """One step of the lanes that are `playing`; the others stay where they are."""
+        outcomes, totals = zip(*self._ask("step", actions, playing), strict=True)
+        fields = zip(*outcomes, strict=True)
+        return Outcome(*map(np.concatenate, fields)), np.concatenate(totals)
+
+    def memories(self) -> list[Memory]:
+        """What brings every lane back to where it is."""
+        return [memory for part in self._ask("memories") for memory in part]
+
+    def _ask(self, method: str, *of_lanes: Any) -> list[Any]:
+        for pipe, part in zip(self.pipes, self.parts, strict=True):
+            pipe.send((method, [each[part] for each in of_lanes]))
+        answers = []
+        for pipe in self.pipes:
+            try:
+                answer = pipe.recv()
+            except EOFError:
+                raise RuntimeError(
+                    "a process that steps environments is gone; what was saved before is kept"
+                ) from None
+            if isinstance(answer, Exception):
+                raise answer
+            answers.append(answer)
+        return answers
+
+
+def staged(
+    env: str, arguments: dict[str, Any], words: Sequence[Words], stacked: bool = False
+) -> Stage:
+    """Lanes of an environment that Gymnasium can make by its id, in this process."""
+    made = [adapt(make(env, **arguments), stacked)[0] for _ in words]
+    return Stage([Episode(one, env, lane) for one, lane in zip(made, words, strict=True)])
+
+
+def _serve(
+    pipe: Any, env: str, arguments: dict[str, Any], words: Sequence[Words], stacked: bool
+) -> None:
+    """Step some lanes for another process, for as long as it asks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to stop
+    stage = None
+    while True:
+        try:
+            method, given = pipe.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            stage = stage or staged(env, arguments, words, stacked)
+            pipe.send(getattr(stage, method)(*given))
+        except (RuntimeError, ValueError) as error:
+            pipe.send(RuntimeError(str(error)))
