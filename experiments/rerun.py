@@ -3,6 +3,8 @@
 python -m experiments.fig5_discrete                draws experiments/results/discrete.json
 python -m experiments.fig5_discrete --run          runs what is missing, then packs and draws
 python -m experiments.fig5_discrete --run --anew   runs everything
+python -m experiments.fig6_continuous --run --together --helpers 4
+                                                   all seeds of SCAL side by side, on a GPU
 
 A suite may be measured in parts, on several machines: what the file holds is not run again, and
 every result names the commit it was measured at.
@@ -17,7 +19,7 @@ from benchmarks.provenance import provenance
 from rich.console import Console
 
 from scal.bench import figures, show
-from scal.bench.cell import Cell
+from scal.bench.cell import Cell, apart, together
 from scal.bench.execute import Result, write_json
 from scal.bench.grid import Event, Grid
 from scal.bench.panels import Panel, panels
@@ -38,16 +40,22 @@ def main(
     options.add_argument("--anew", action="store_true", help="with --run, run all of it")
     options.add_argument("--workers", type=int, default=1, help="cells at a time")
     options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments")
+    options.add_argument("--together", action="store_true", help="seeds of SCAL side by side")
+    options.add_argument("--helpers", type=int, default=0, help="processes that step their lanes")
     given = options.parse_args()
     packed = RESULTS / f"{suite}.json"
     if given.run:
-        grid, runner = Grid(given.folder, SUITES[suite]()), Processes(given.workers)
+        grid = Grid(given.folder, SUITES[suite]())
+        runner = Processes(given.workers, given.helpers)
         if given.anew:
             grid.forget()
         elif packed.exists():
             adopt(grid, packed)
-        for event in show.Board(grid, runner.slots).follow(stamped(grid, grid.run(runner))):
+        merged = together(grid.missing()) if given.together else {}
+        to_run = Grid(given.folder / "together", merged) if given.together else grid
+        for event in show.Board(to_run, runner.slots).follow(stamped(to_run, to_run.run(runner))):
             print(f"failed: {event.cell.name}: {event.reason}")
+        file_apart(to_run, merged, grid)
         pack_up(grid, suite, packed)
     if not packed.exists():
         raise SystemExit(f"the suite {suite} has not been measured yet; use --run")
@@ -66,6 +74,15 @@ def stamped(grid: Grid, events: Iterable[Event]) -> Iterator[Event]:
             path = grid.result(event.cell)
             write_json(path, {"commit": commit} | json.loads(path.read_text()))
         yield event
+
+
+def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:
+    """What was learned side by side, as the results of single cells; how long each took is lost."""
+    for whole, parts in merged.items():
+        if many.result(whole).exists():
+            result = json.loads(many.result(whole).read_text())
+            for cell in parts:
+                write_json(grid.result(cell), apart(result, cell))
 
 
 def adopt(grid: Grid, packed: Path) -> None:

@@ -3,7 +3,8 @@
 import dataclasses
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,43 @@ class Cell:
         """From JSON."""
         options = tuple((name, value) for name, value in facts.get("options", ()))
         return cls(**{**facts, "options": options})
+
+
+def together(cells: Iterable[Cell]) -> dict[Cell, list[Cell]]:
+    """Cells of SCAL that differ in their seed alone as one, others as they are; what each is for.
+
+    >>> pair = [Cell("scal", "Hopper-v5", 100, seed) for seed in (7, 8)]
+    >>> [(cell.seed, cell.seeds) for cell in together(pair)]
+    [(7, 2)]
+    """
+    alike: dict[Cell, list[Cell]] = {}
+    for cell in cells:
+        single = cell.algorithm == "scal" and cell.seeds == 1
+        alike.setdefault(replace(cell, seed=0) if single else cell, []).append(cell)
+    found: dict[Cell, list[Cell]] = {}
+    for group in alike.values():
+        first = min(cell.seed for cell in group)
+        if sorted(cell.seed for cell in group) == list(range(first, first + len(group))):
+            found[replace(group[0], seed=first, seeds=len(group) * group[0].seeds)] = group
+        else:
+            found |= {cell: [cell] for cell in group}
+    return found
+
+
+def apart(result: dict[str, Any], cell: Cell) -> dict[str, Any]:
+    """What a result of several seeds says of one of them.
+
+    >>> whole = {"cell": {"seed": 7, "seeds": 2}, "steps": [50], "returns": [[1.0], [2.0]]}
+    >>> apart(whole, Cell("scal", "Hopper-v5", 100, 8))["returns"]
+    [[2.0]]
+    """
+    of_all = {"cell", "steps", "versions", "commit"}
+    first = cell.seed - result["cell"]["seed"]
+    own = {
+        name: value if name in of_all else value[first : first + cell.seeds]
+        for name, value in result.items()
+    }
+    return own | {"cell": dataclasses.asdict(cell)}
 
 
 def score(returns: np.ndarray, policies: list[Any]) -> Score:

@@ -5,8 +5,10 @@ no transition leads from one episode into another, and its seed and its actions 
 interrupted episode is replayed, not lost.
 """
 
+import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any, NamedTuple, Protocol
@@ -168,12 +170,13 @@ class Stages:
         cuts = [len(words) * part // processes for part in range(processes + 1)]
         self.parts = [slice(a, b) for a, b in pairwise(cuts) if a < b]
         self.pipes = []
-        for part in self.parts:
-            here, there = context.Pipe()
-            task = (there, env, arguments, words[part], stacked)
-            context.Process(target=_serve, args=task, daemon=True).start()
-            there.close()
-            self.pipes.append(here)
+        with _on_processors():
+            for part in self.parts:
+                here, there = context.Pipe()
+                task = (there, env, arguments, words[part], stacked)
+                context.Process(target=_serve, args=task, daemon=True).start()
+                there.close()
+                self.pipes.append(here)
 
     def begin(self, memories: Sequence[Memory]) -> NDArray[Any]:
         """Bring every lane to where these actions lead; returns the observations."""
@@ -204,6 +207,19 @@ class Stages:
                 raise answer
             answers.append(answer)
         return answers
+
+
+@contextmanager
+def _on_processors() -> Iterator[None]:
+    """Processes that are started here leave the GPU to this one."""
+    before = os.environ.get("JAX_PLATFORMS")
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    try:
+        yield
+    finally:
+        del os.environ["JAX_PLATFORMS"]
+        if before is not None:
+            os.environ["JAX_PLATFORMS"] = before
 
 
 def staged(
