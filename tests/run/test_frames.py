@@ -148,7 +148,9 @@ def test_memory_is_announced_and_refused(monkeypatch, tmp_path, capsys):
     assert not (tmp_path / "run").exists()
     with pytest.raises(ValueError, match="a replay of 20 × 10,000 frames"):
         Seeds(ENV, 20)
-    assert scal.SCAL("CartPole-v1", replay_size=1_000_000).memory is None
+    assert scal.SCAL("CartPole-v1", replay_size=10_000).memory is None
+    with pytest.raises(ValueError, match=r"a replay of 1,000,000 transitions takes 52\.0 MB and"):
+        scal.SCAL("CartPole-v1", replay_size=1_000_000)
 
 
 def test_free_memory_is_some_of_this_machine():

@@ -33,14 +33,14 @@ def test_each_learns_what_it_would_learn_alone():
     *_, line = siblings.iterate(200, every=100)
     alone = scal.SCAL("Hopper-v5", 4, **FAST)
     *_, record = alone.iterate(200, every=100)
-    second = siblings.agent(1)
-    for one, other in zip(*map(jax.tree.leaves, (second.learner, alone.learner)), strict=True):
+    learners = siblings._carry_of(1).learner, alone.learner
+    for one, other in zip(*map(jax.tree.leaves, learners), strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
     assert line["returns"][1] == pytest.approx(record["return"], rel=1e-3)
     returns = siblings.evaluate(2)
     assert not np.array_equal(returns[0], returns[1])
     np.testing.assert_allclose(returns[1], alone.evaluate(2), rtol=1e-2)
-    np.testing.assert_allclose(returns[1], second.evaluate(2), rtol=1e-3)
+    np.testing.assert_allclose(returns[1], siblings.agent(1).evaluate(2), rtol=1e-3)
 
 
 def test_processes_that_step_the_environments_change_nothing(tmp_path):

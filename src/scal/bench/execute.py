@@ -94,7 +94,7 @@ def _score_scal(agent: Learners, cell: Cell) -> Score:
     returns = np.atleast_2d(agent.evaluate(cell.episodes))
     if isinstance(agent, SCAL):
         return score(returns, [agent])
-    known = isinstance(agent, Seeds) or exact.known_mdp(agent.first, agent.config.gamma)
+    known = isinstance(agent, Seeds) or exact.known_mdp(agent, agent.config.gamma)
     found = score(returns, [agent.agent(number) for number in range(agent.seeds) if known])
     if isinstance(agent, Seeds) and cell.gradients:
         key = jax.random.fold_in(jax.random.key(cell.seed), agent.steps)

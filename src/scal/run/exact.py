@@ -10,6 +10,7 @@ from scal.mdp import FiniteMDP, Solution, linear, solve
 
 if TYPE_CHECKING:
     from scal.run.agent import SCAL
+    from scal.run.siblings import Siblings
 
 GAMMA = 0.99
 LATE = 10
@@ -49,7 +50,7 @@ class Comparison:
         }
 
 
-def known_mdp(agent: "SCAL", gamma: float) -> FiniteMDP | None:
+def known_mdp(agent: "SCAL | Siblings", gamma: float) -> FiniteMDP | None:
     """The MDP behind an agent's environment, if the environment says."""
     problem: Any = getattr(agent.env.unwrapped, "problem", None)
     mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None

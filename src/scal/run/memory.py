@@ -1,4 +1,4 @@
-"""How much memory a replay of frames takes: said before the run, and refused if it is not there."""
+"""How much memory a replay takes: refused if it is not there, and said if it is of frames."""
 
 import os
 from functools import partial
@@ -14,19 +14,22 @@ from scal.learn.scal import INITIAL_STATES
 
 def announce(spaces: Spaces, config: Config, seeds: int = 1) -> str | None:
     """A line on the memory that frames will take, if there are any; ValueError if it is missing."""
-    if not spaces.image:
-        return None
     needed, free = seeds * replay_bytes(spaces, config), available_bytes()
-    planes, height, width = spaces.image
-    size = f"{height}×{width}" + (f"×{planes}" if planes > 1 else "")
     each = f"{seeds} × " if seeds > 1 else ""
-    what = f"{each}{config.replay_size:,} frames of {size}"
+    what = f"{each}{config.replay_size:,} {_kind(spaces)}"
     if needed > free:
         raise ValueError(
             f"a replay of {what} takes {_words(needed)} and {_words(free)} of memory are free; "
             "use a smaller --replay-size"
         )
-    return f"replay: {what}, {_words(needed)}"
+    return f"replay: {what}, {_words(needed)}" if spaces.image else None
+
+
+def _kind(spaces: Spaces) -> str:
+    if not spaces.image:
+        return "transitions"
+    planes, height, width = spaces.image
+    return f"frames of {height}×{width}" + (f"×{planes}" if planes > 1 else "")
 
 
 def replay_bytes(spaces: Spaces, config: Config) -> int:

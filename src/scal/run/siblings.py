@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scal.envs.functional import Spaces
-from scal.learn import scal
+from scal.learn import replay, scal
 from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
@@ -33,13 +33,14 @@ from scal.run.agent import (
     annealed,
     check_budget,
     check_finite,
+    configure,
     environment_actions,
     from_json,
     in_json,
 )
 from scal.run.compiled import Options, with_options
 from scal.run.loop import Carry
-from scal.run.spaces import arguments_of
+from scal.run.spaces import adapt, arguments_of, make, unbounded
 from scal.run.stage import Lanes, Outcome, Stages, Words, staged
 
 Array = jax.Array
@@ -72,12 +73,12 @@ class Siblings:
             raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
         if workers < 0:
             raise ValueError(f"workers is {workers}; use a whole number of at least 0")
-        self.first = SCAL(env, seed, preset, **options)
-        """The first of them, before it has learned anything."""
-        self.env, self.env_id = env, self.first.name
-        self.arguments = arguments_of(self.first.env)
+        self.name, self.env = env, make(env)
+        self.arguments = arguments_of(self.env)
+        self.env_id = self.env.spec.id if self.env.spec else env
         self.seeds, self.seed, self.preset, self.workers = seeds, seed, preset, workers
-        self.spaces, self.config = self.first.spaces, self.first.config
+        self.spaces = adapt(self.env)[1]
+        self.config = configure(preset, options, self.spaces, unbounded(self.env))
         self.memory = memory.announce(self.spaces, self.config, seeds=seeds)
         """A line on the memory that frames take."""
         self.options: Options = {}
@@ -144,8 +145,9 @@ class Siblings:
     def agent(self, number: int) -> SCAL:
         """What seed + `number` has learned so far, as an agent of its own; it begins episodes."""
         options = dataclasses.asdict(self.config)
-        agent = SCAL(self.env, self.seed + number, self.preset, **options)
-        agent.steps, agent._learner = self.steps, self._carry_of(number).learner
+        agent = SCAL(self.name, self.seed + number, self.preset, **options)
+        agent.steps, learner = self.steps, self._carry_of(number).learner
+        agent._learner = learner._replace(replay=replay.cut(learner.replay))
         return agent
 
     def save(self, path: str | Path) -> Path:
@@ -153,7 +155,7 @@ class Siblings:
         carries = [self._carry_of(number) for number in range(self.seeds)]
         facts = {
             "steps": self.steps,
-            "env": self.env,
+            "env": self.name,
             "siblings": self.seeds,
             "seed": self.seed,
             "preset": self.preset,
@@ -197,8 +199,8 @@ class Siblings:
 
     def _lanes(self, words: Sequence[Words], stacked: bool = False) -> Lanes:
         if not self.workers:
-            return staged(self.env, self.arguments, words, stacked)
-        return Stages(self.env, self.arguments, words, self.workers, stacked)
+            return staged(self.name, self.arguments, words, stacked)
+        return Stages(self.name, self.arguments, words, self.workers, stacked)
 
     def _parted(self, of_lanes: NDArray[Any]) -> NDArray[Any]:
         """What all lanes have in a row, by seed."""
