@@ -5,7 +5,7 @@
     python -m benchmarks.learning --run Acrobot-v1       measure one environment anew
     python -m benchmarks.learning --run all --missing    measure only what has not been measured
     python -m benchmarks.learning --run all --variant paper
-    python -m benchmarks.learning --run all --together --helpers 4    for a machine with a GPU
+    python -m benchmarks.learning --run all --abreast --helpers 4     for a machine with a GPU
 
 Nothing is tuned to an environment: every run has the options of its variant, and every seed counts.
 A score is the mean undiscounted return of 20 greedy episodes, of 500 where they are compiled and
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.provenance import provenance
-from scal.bench.cell import Cell
+from scal.bench.cell import Cell, together
 from scal.bench.execute import write_json
 from scal.bench.grid import Grid
 from scal.bench.runners import Processes
@@ -81,28 +81,32 @@ VARIANTS = ("default", "paper")
 """Presets."""
 
 
-def cells(task: Task, variant: str, together: bool = False) -> list[Cell]:
+def cells(task: Task, variant: str) -> list[Cell]:
     """What has to be run: all seeds in one program, or each by itself."""
     facts = {"settings": variant, "evaluations": EVALUATIONS}
-    if task.compiled or together:
-        episodes = 500 if task.compiled else 20
-        return [
-            Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=episodes, **facts)
-        ]
+    if task.compiled:
+        return [Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=500, **facts)]
     seeds = range(FIRST_SEED, FIRST_SEED + task.seeds)
     return [Cell("scal", task.env, task.steps, seed, episodes=20, **facts) for seed in seeds]
 
 
 def measure(
-    wanted: dict[Cell, Task], variant: str, missing: bool, runner: Processes, console: Console
+    tasks: list[Task],
+    variant: str,
+    runner: Processes,
+    console: Console,
+    missing: bool = False,
+    abreast: bool = False,
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
-    tasks = list(dict.fromkeys(wanted.values()))
+    wanted = {cell: task for task in tasks for cell in cells(task, variant)}
     # seed by seed: a run that is cut off has measured as much of every task
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
     if missing:
         known = {task: _entry(load(), variant, task)["seeds"] for task in tasks}
         wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}
+    if abreast:
+        wanted = {cell: wanted[parts[0]] for cell, parts in together(wanted).items()}
     grid = Grid(FOLDER, wanted)
     if not missing:
         grid.forget()
@@ -216,13 +220,13 @@ def main(
     run: str = "",
     variant: str = "default",
     missing: bool = False,
-    together: bool = False,
+    abreast: bool = False,
     workers: int = 2,
     helpers: int = 0,
 ) -> None:
     """Print the table; `run` names an environment or a task (ENV STEPS) to measure, or all.
 
-    `workers` are runs at a time. All seeds of a task may be run `together`, their environments
+    `workers` are runs at a time. All seeds of a task may be run `abreast`, their environments
     stepped by so many `helpers` in processes of their own.
     """
     console = Console(width=max(Console().width, 150))
@@ -232,9 +236,8 @@ def main(
         raise SystemExit(f"no environment {run!r}; use all or one of {names}")
     if variant not in VARIANTS:
         raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS)}")
-    wanted = {cell: task for task in chosen for cell in cells(task, variant, together)}
     runner = Processes(workers, helpers)
-    results = measure(wanted, variant, missing, runner, console) if chosen else load()
+    results = measure(chosen, variant, runner, console, missing, abreast) if chosen else load()
     console.print(table(results))
 
 

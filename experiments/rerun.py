@@ -53,6 +53,8 @@ def main(
             adopt(grid, packed)
         merged = together(grid.missing()) if given.together else {}
         to_run = Grid(given.folder / "together", merged) if given.together else grid
+        if given.anew:
+            to_run.forget()
         for event in show.Board(to_run, runner.slots).follow(stamped(to_run, to_run.run(runner))):
             print(f"failed: {event.cell.name}: {event.reason}")
         file_apart(to_run, merged, grid)
@@ -77,12 +79,16 @@ def stamped(grid: Grid, events: Iterable[Event]) -> Iterator[Event]:
 
 
 def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:
-    """What was learned side by side, as the results of single cells; how long each took is lost."""
+    """What was learned side by side, as the results of single cells, with a share of the time."""
     for whole, parts in merged.items():
-        if many.result(whole).exists():
-            result = json.loads(many.result(whole).read_text())
-            for cell in parts:
-                write_json(grid.result(cell), apart(result, cell))
+        if not many.result(whole).exists():
+            continue
+        result = json.loads(many.result(whole).read_text())
+        timing = json.loads((many.folder / "timing" / f"{whole.name}.json").read_text())
+        for cell in parts:
+            share = {"seconds": timing["seconds"] / len(parts)}
+            write_json(grid.folder / "timing" / f"{cell.name}.json", share)
+            write_json(grid.result(cell), apart(result, cell))
 
 
 def adopt(grid: Grid, packed: Path) -> None:

@@ -85,7 +85,7 @@ def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_pat
     (cell,) = learning.cells(task, "default")
     write_json(tmp_path / "cells" / f"{cell.name}.json", {"returns": [[2.0] * 10, [3.0] * 10]})
     runner, console = Processes(), Console(quiet=True)
-    found = learning.measure({cell: task}, "default", True, runner, console)
+    found = learning.measure([task], "default", runner, console, missing=True)
     assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
     assert set(found) == {"default", "paper"}
     learning.forget([task], "default")

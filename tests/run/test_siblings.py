@@ -100,3 +100,18 @@ def test_bad_numbers():
         Siblings(ENV, 1, workers=-1)
     with pytest.raises(ValueError, match="seed is -1; use one between 0 and"):
         Siblings(ENV, 1, seed=-1)
+
+
+def test_workers_are_for_seeds_that_python_steps(capsys):
+    for seeds in ([], ["--seeds", "2"]):
+        assert main(["train", "CartPole-v1", *seeds, "--workers", "2"]) == 2
+        assert "workers is 2, for --seeds of environments without" in capsys.readouterr().err
+
+
+def test_more_episodes_than_lanes():
+    """17 episodes in 16 lanes, the last of them alone, are those that SCAL plays."""
+    siblings = Siblings(ENV, 1, seed=3, **FAST)
+    list(siblings.iterate(100))
+    played = siblings.evaluate(17)
+    assert played.shape == (1, 17)
+    np.testing.assert_array_equal(played[0], siblings.agent(0).evaluate(17))

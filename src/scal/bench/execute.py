@@ -1,7 +1,7 @@
 """Running a cell.
 
-A cell is a function of its description. Killed and run again, it goes on from its last evaluation
-(SCAL) or starts over (the rivals), and gives the same result to the last bit.
+A cell is a function of its description. Killed and run again, it goes on from the last evaluation
+that was saved (SCAL) or starts over (the rivals), and gives the same result to the last bit.
 """
 
 import dataclasses
@@ -66,7 +66,8 @@ def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], floa
     so_far, every = work / "scores.json", cell.steps // cell.evaluations
     begun, spent = time.monotonic(), 0.0
     try:
-        agent, known = kind.load(work), json.loads(so_far.read_text())
+        agent = Siblings.load(work, helpers) if kind is Siblings else kind.load(work)
+        known = json.loads(so_far.read_text())
         scores = known["scores"][: agent.steps // every]
         begun -= known["seconds"]
     except (OSError, ValueError):

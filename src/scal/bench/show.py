@@ -14,7 +14,7 @@ from scal.bench.series import Series
 from scal.bench.statistics import interval, iqm
 from scal.envs.compiled import functional_env
 
-SPEED = {"scal": 1_500, "dqn": 1_500, "ppo": 700, "trpo": 1_500, "sac": 400}
+SPEED = {"scal": 450, "dqn": 1_500, "ppo": 700, "trpo": 1_500, "sac": 400}
 COMPILED_SPEED = 4_000
 """Steps per second of one core, roughly; what a grid has timed itself counts more."""
 
@@ -25,7 +25,9 @@ def estimate(grid: Grid) -> dict[Cell, float]:
     for cell in grid.cells:
         timing = grid.folder / "timing" / f"{cell.name}.json"
         if timing.exists() and not _compiled(cell):
-            speeds[cell.algorithm] = int(cell.steps / json.loads(timing.read_text())["seconds"])
+            speeds[cell.algorithm] = int(
+                cell.seeds * cell.steps / json.loads(timing.read_text())["seconds"]
+            )
     return {
         cell: cell.seeds
         * cell.steps

@@ -60,12 +60,17 @@ class Train:
         from scal.run.siblings import Siblings
 
         options = asdict(self.config)
+        if self.workers and (self.seeds is None or functional_env(self.env)):
+            raise ValueError(
+                f"workers is {self.workers}, for --seeds of environments without a compiled form; "
+                "leave it out"
+            )
         if self.seeds is None:
             return SCAL(self.env, self.seed, self.preset, **options)
         many = (self.env, self.seeds, self.seed, self.preset)
-        if functional_env(self.env) is None:
-            return Siblings(*many, self.workers, **options)
-        return Seeds(*many, **options)
+        if functional_env(self.env):
+            return Seeds(*many, **options)
+        return Siblings(*many, self.workers, **options)
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ Record = dict[str, Any]
 
 LARGEST_SEED = 2**31 - 1
 EVALUATION = 0xE7A1
-"""A word that no seed of a training episode ends with."""
+"""In the place of a lane, of which there are not so many."""
 
 SMALL_KAPPA = 10.0
 """Below this κ the penalty step is warned about."""
@@ -123,11 +123,10 @@ class SCAL:
             outcome, totals = self.stage.step(given, everyone)
             self.finished += totals[outcome.ended].tolist()
             before, self.steps = self.steps, self.steps + len(everyone)
-            carry = loop.follow(carry, outcome, self.spaces, self.config)
+            carry = self._carry = loop.follow(carry, outcome, self.spaces, self.config)
             actions = np.asarray(carry.choice.action)
             if due := loop.updates_due(self.config, before, self.steps):
-                carry = loop.learn(carry, self.spaces, self.config, due)
-            self._carry = carry
+                carry = self._carry = loop.learn(carry, self.spaces, self.config, due)
             if self.steps // every > before // every:
                 line, carry = self._record(carry)
                 self._carry = carry
@@ -283,7 +282,7 @@ def from_json(memories: list[Any], spaces: Spaces) -> list[Memory]:
 
 def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:
     """Of the environment and of the policy, in an episode that training never sees."""
-    words = np.random.SeedSequence([seed, number, EVALUATION, 1]).generate_state(2)
+    words = np.random.SeedSequence([seed, EVALUATION, number]).generate_state(2)
     return int(words[0]), int(words[1])
 
 

@@ -57,9 +57,7 @@ def start(seeds: Array, options: Options, env: FunctionalEnv, config: Config) ->
         learner_key, reset_key, key = jax.random.split(key, 3)
         states = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
         observations = jax.vmap(env.observe)(states)
-        learner = algorithms.algorithm(config).init(
-            learner_key, env.spaces, with_options(config, options)
-        )
+        learner = algorithms.algorithm(config).init(learner_key, env.spaces, _with(config, options))
         started = jnp.ones(environments, bool)
         learner = learner._replace(
             replay=replay.store_initial(learner.replay, observations, started)
@@ -86,7 +84,7 @@ def advance(
     """
 
     def one(run: Run, options: Options) -> tuple[Run, Trace]:
-        step = partial(_step, env=env, config=with_options(config, options))
+        step = partial(_step, env=env, config=_with(config, options))
         updates = max(config.environments // config.update_every, 1) if learning else 0
 
         def turn(run: Run, nothing: None) -> tuple[Run, tuple[Array, Array]]:
@@ -139,8 +137,7 @@ def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episode
     return jax.vmap(one)(runs.learner, keys)
 
 
-def with_options(config: Config, options: Options) -> Config:
-    """The options of one run."""
+def _with(config: Config, options: Options) -> Config:
     changes: dict[str, Any] = dict(options)
     return dataclasses.replace(config, **changes)
 

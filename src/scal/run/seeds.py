@@ -52,8 +52,8 @@ class Seeds:
         copy = functional_env(env)
         if copy is None:
             raise ValueError(
-                f"environment {env!r} has no compiled form, which --seeds needs and only "
-                f"{', '.join(sorted(FUNCTIONAL))} have; train it one --seed at a time"
+                f"environment {env!r} has no compiled form, which only "
+                f"{', '.join(sorted(FUNCTIONAL))} have; use scal.run.siblings.Siblings"
             )
         if seeds < 1:
             raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")

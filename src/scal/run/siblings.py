@@ -1,12 +1,13 @@
-"""Several seeds of any Gymnasium environment side by side: one compiled call per step of them all.
+"""Several seeds of any Gymnasium environment side by side: two compiled calls per step of them all.
 
-siblings = Siblings("HalfCheetah-v5", 5, workers=4)
+siblings = Siblings("HalfCheetah-v5", 5)
 for line in siblings.iterate(100_000):
     print(line["step"], line["return"])
 siblings.evaluate(10).mean(axis=1)
 
 On a GPU, whose time goes into starting small operations, the updates of many seeds take as long as
-those of one. The environments are stepped by `workers` other processes, or by this one.
+those of one. The environments are stepped by `workers` other processes, or by this one; these are
+spawned, so that a script that asks for them needs `if __name__ == "__main__":`.
 """
 
 import dataclasses
@@ -38,7 +39,7 @@ from scal.run.agent import (
     from_json,
     in_json,
 )
-from scal.run.compiled import Options, with_options
+from scal.run.evaluate import ABREAST
 from scal.run.loop import Carry
 from scal.run.spaces import adapt, arguments_of, make, unbounded
 from scal.run.stage import Lanes, Outcome, Stages, Words, staged
@@ -81,8 +82,6 @@ class Siblings:
         self.config = configure(preset, options, self.spaces, unbounded(self.env))
         self.memory = memory.announce(self.spaces, self.config, seeds=seeds)
         """A line on the memory that frames take."""
-        self.options: Options = {}
-        """Numeric options that differ between the runs, an array of one value per run for each."""
         self.steps = 0
         self.finished: list[list[float]] = [[] for _ in range(seeds)]
         """Returns of the episodes that ended since the last record, of every seed."""
@@ -109,11 +108,10 @@ class Siblings:
                 self.finished[lane // copies].append(float(totals[lane]))
             before, self.steps = self.steps, self.steps + copies
             parted = Outcome(*map(self._parted, outcome))
-            carry = _follow(carry, self.options, parted, self.spaces, self.config)
+            carry = self._carry = _follow(carry, parted, self.spaces, self.config)
             actions = np.asarray(carry.choice.action)
             if due := loop.updates_due(self.config, before, self.steps):
-                carry = _learn(carry, self.options, self.spaces, self.config, due)
-            self._carry = carry
+                carry = self._carry = _learn(carry, self.spaces, self.config, due)
             if self.steps // every > before // every:
                 yield self._record()
                 carry = self._begun()
@@ -124,23 +122,29 @@ class Siblings:
         """
         if episodes < 1:
             raise ValueError(f"episodes is {episodes}; use a whole number of at least 1")
-        if episodes not in self._audience:
-            self._audience[episodes] = self._lanes(
-                [(one, n, EVALUATION) for one in self._numbers() for n in range(episodes)],
-                stacked=True,
-            )
-        lanes = self._audience[episodes]
-        playing = np.ones(self.seeds * episodes, bool)
+        abreast = min(ABREAST, episodes)
+        if abreast not in self._audience:
+            words = [(one, EVALUATION) for one in self._numbers() for _ in range(abreast)]
+            self._audience[abreast] = self._lanes(words, stacked=True)
+        parts = [
+            self._play(self._audience[abreast], np.arange(first, first + abreast), episodes)
+            for first in range(0, episodes, abreast)
+        ]
+        return np.concatenate(parts, axis=1)[:, :episodes]
+
+    def _play(self, lanes: Lanes, numbers: NDArray[np.int64], episodes: int) -> NDArray[np.float64]:
+        """Returns (seeds, numbers) of some evaluation episodes, of those below `episodes`."""
+        playing = np.tile(numbers < episodes, self.seeds)
         returns = np.zeros(len(playing))
-        seen = lanes.begin([(1, [])] * len(playing))
+        seen = lanes.begin([(number, []) for number in numbers.tolist()] * self.seeds)
         learner = self._begun().learner
         while playing.any():
             actions = _greedy(learner, self._parted(seen), self.spaces, self.config)
-            outcome, _ = lanes.step(self._given(np.asarray(actions)), playing)
+            outcome, totals = lanes.step(self._given(np.asarray(actions)), playing)
             seen = outcome.after
-            returns += outcome.reward
+            returns[outcome.ended] = totals[outcome.ended]
             playing &= ~outcome.ended
-        return returns.reshape(self.seeds, episodes)
+        return returns.reshape(self.seeds, -1)
 
     def agent(self, number: int) -> SCAL:
         """What seed + `number` has learned so far, as an agent of its own; it begins episodes."""
@@ -167,8 +171,11 @@ class Siblings:
         return checkpoint.save(Path(path), carries, facts)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Siblings":
-        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly."""
+    def load(cls, path: str | Path, workers: int | None = None) -> "Siblings":
+        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly.
+
+        They have as many workers as before, unless told.
+        """
         arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
         if "siblings" not in facts:
             raise ValueError(f"folder {path} holds no siblings; load it with scal.SCAL.load")
@@ -177,7 +184,7 @@ class Siblings:
             facts["siblings"],
             facts["seed"],
             facts["preset"],
-            facts["workers"],
+            facts["workers"] if workers is None else workers,
             **facts["config"],
         )
         again.steps, again.finished = facts["steps"], facts["finished"]
@@ -217,9 +224,7 @@ class Siblings:
         return self._carry
 
     def _first_carry(self, seen: NDArray[Any]) -> Carry:
-        return _begin(
-            np.array(self._numbers()), self.options, self._parted(seen), self.spaces, self.config
-        )
+        return _begin(np.array(self._numbers()), self._parted(seen), self.spaces, self.config)
 
     def _carry_of(self, number: int) -> Carry:
         carry: Carry = _take(self._begun(), number)
@@ -245,37 +250,27 @@ def _take(tree: Any, number: int) -> Any:
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))
-def _begin(seeds: Array, options: Options, seen: Array, spaces: Spaces, config: Config) -> Carry:
+def _begin(seeds: Array, seen: Array, spaces: Spaces, config: Config) -> Carry:
     """Fresh learners that look at their first observations."""
 
-    def one(seed: Array, options: Options, seen: Array) -> Carry:
-        own = with_options(config, options)
-        learner = algorithm(own).init(jax.random.PRNGKey(seed), spaces, own)
-        return loop.started(learner, seen, spaces, own)
+    def one(seed: Array, seen: Array) -> Carry:
+        learner = algorithm(config).init(jax.random.PRNGKey(seed), spaces, config)
+        return loop.started(learner, seen, spaces, config)
 
-    return jax.vmap(one)(seeds, options, seen)
+    return jax.vmap(one)(seeds, seen)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"), donate_argnums=0)
-def _follow(
-    carries: Carry, options: Options, outcome: Outcome, spaces: Spaces, config: Config
-) -> Carry:
+def _follow(carries: Carry, outcome: Outcome, spaces: Spaces, config: Config) -> Carry:
     """`loop.follow` of all seeds."""
-
-    def one(carry: Carry, options: Options, outcome: Outcome) -> Carry:
-        return loop.followed(carry, outcome, spaces, with_options(config, options))
-
-    return jax.vmap(one)(carries, options, outcome)
+    return jax.vmap(partial(loop.followed, spaces=spaces, config=config))(carries, outcome)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
-def _learn(carries: Carry, options: Options, spaces: Spaces, config: Config, updates: int) -> Carry:
+def _learn(carries: Carry, spaces: Spaces, config: Config, updates: int) -> Carry:
     """`loop.learn` of all seeds."""
-
-    def one(carry: Carry, options: Options) -> Carry:
-        return loop.learned(carry, spaces, with_options(config, options), updates)
-
-    return jax.vmap(one)(carries, options)
+    one = partial(loop.learned, spaces=spaces, config=config, updates=updates)
+    return jax.vmap(one)(carries)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))

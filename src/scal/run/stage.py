@@ -6,9 +6,8 @@ interrupted episode is replayed, not lost.
 """
 
 import os
-import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any, NamedTuple, Protocol
@@ -193,19 +192,17 @@ class Stages:
         return [memory for part in self._ask("memories") for memory in part]
 
     def _ask(self, method: str, *of_lanes: Any) -> list[Any]:
-        for pipe, part in zip(self.pipes, self.parts, strict=True):
-            pipe.send((method, [each[part] for each in of_lanes]))
-        answers = []
-        for pipe in self.pipes:
-            try:
-                answer = pipe.recv()
-            except EOFError:
-                raise RuntimeError(
-                    "a process that steps environments is gone; what was saved before is kept"
-                ) from None
+        try:
+            for pipe, part in zip(self.pipes, self.parts, strict=True):
+                pipe.send((method, [each[part] for each in of_lanes]))
+            answers = [pipe.recv() for pipe in self.pipes]  # all of them, whatever one may say
+        except (EOFError, OSError):
+            raise RuntimeError(
+                "a process that steps environments is gone; what was saved before is kept"
+            ) from None
+        for answer in answers:
             if isinstance(answer, Exception):
                 raise answer
-            answers.append(answer)
         return answers
 
 
@@ -234,15 +231,14 @@ def _serve(
     pipe: Any, env: str, arguments: dict[str, Any], words: Sequence[Words], stacked: bool
 ) -> None:
     """Step some lanes for another process, for as long as it asks."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process decides when to stop
+    os.setsid()  # signals are for the other process, which decides when to stop
     stage = None
-    while True:
-        try:
+    with suppress(EOFError, OSError):
+        while True:
             method, given = pipe.recv()
-        except (EOFError, OSError):
-            return
-        try:
-            stage = stage or staged(env, arguments, words, stacked)
-            pipe.send(getattr(stage, method)(*given))
-        except (RuntimeError, ValueError) as error:
-            pipe.send(RuntimeError(str(error)))
+            try:
+                stage = stage or staged(env, arguments, words, stacked)
+                answer = getattr(stage, method)(*given)
+            except Exception as error:
+                answer = RuntimeError(str(error))
+            pipe.send(answer)
