@@ -156,7 +156,8 @@ CHANGES = {
 }  # fmt: skip
 ELSEWHERE = {
     "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
-    "environments", "gamma_start", "period_share", "policy_step", "entropy", "lookahead_width",
+    "environments", "first_episode", "gamma_start", "period_share", "policy_step", "entropy",
+    "lookahead_width",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
 USUAL = dataclasses.replace(DEFAULT, n_steps=3)

@@ -264,6 +264,24 @@ def test_several_environments_resume_exactly(tmp_path):
         scal.SCAL("CartPole-v1", environments=1.5)
 
 
+def test_first_episodes_are_cut_off(tmp_path):
+    """After 10 steps, 20 more, 40 more and so on, as by a limit; only whole episodes count."""
+    options = FAST | {"environments": 2, "first_episode": 10, "lookahead_width": 16}
+    options["replay_size"] = 2_000
+    agent = scal.SCAL("Pendulum-v1", seed=3, **options)
+    lines = list(agent.iterate(600, every=600))
+    assert lines[0]["return"] is None
+    agent.save(tmp_path)
+    lines = list(scal.SCAL.load(tmp_path).iterate(600, every=600))
+    assert lines == list(agent.iterate(600, every=600))
+    assert lines[0]["return"] < 0.0
+    *_, terminated, ended = np.moveaxis(np.asarray(agent.learner.replay.ring)[:600], -1, 0)
+    assert not terminated.any()
+    cuts = np.cumsum([10, 20, 40, 80, 160])  # the one after them is longer than Pendulum's limit
+    for lane in range(2):
+        assert np.flatnonzero(ended[:, lane])[:5].tolist() == (cuts - 1).tolist()
+
+
 def test_both_loops_make_the_same_learner():
     """The update of the Gymnasium loop and that of the compiled one, from the same data."""
     agent = scal.SCAL("CartPole-v1", seed=0, **FAST).learn(120)

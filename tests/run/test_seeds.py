@@ -120,6 +120,19 @@ def test_both_loops_have_the_same_options(env):
     assert Seeds(env, 1, **FAST).config == scal.SCAL(env, **FAST).config
 
 
+def test_first_episodes_are_cut_off():
+    """As in the other loop; returns of what was cut are not told."""
+    options = FAST | {"first_episode": 10, "lookahead_width": 16, "replay_size": 2_000}
+    seeds = Seeds("Pendulum-v1", 2, environments=2, **options)
+    lines = list(seeds.iterate(1_200, every=600))
+    assert lines[0]["return"] is None
+    assert lines[1]["return"] < 0.0
+    ended = np.asarray(seeds.runs.learner.replay.ring)[:, :600, :, -1] > 0
+    cuts = np.cumsum([10, 20, 40, 80, 160])
+    for lane in ended.transpose(0, 2, 1).reshape(-1, 600):
+        assert np.flatnonzero(lane)[:5].tolist() == (cuts - 1).tolist()
+
+
 def test_an_agent_of_its_own():
     seeds = Seeds("Pendulum-v1", 2, **FAST)
     agents = [seeds.agent(number) for number in range(2)]

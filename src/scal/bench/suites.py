@@ -28,7 +28,7 @@ DEVIATIONS = (
     ("learn_sigma",),
     ("gamma", "gamma_start"),
     ("average_share", "batch_size"),
-    ("environments",),
+    ("environments", "first_episode"),
     ("clip",),
 )
 """Options that belong together: the learning side of docs/deviations.md."""

@@ -99,6 +99,9 @@ class Config:
     """Interactions before the first update."""
     environments: int = 1
     """Copies of the environment that are stepped together, each in an episode of its own."""
+    first_episode: int | None = None
+    """Steps after which the first episode of every copy is cut off, the second after twice as many,
+    and so on; None: episodes end by themselves."""
     update_every: int = 1
     """Interactions per update."""
     epsilon: float = 0.05
@@ -156,7 +159,8 @@ _BOUNDS: dict[str, tuple[float, float]] = {
 }
 _AT_LEAST_ONE = {
     "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "lookahead_width", "depth", "environments", "update_every", "inner_steps",
+    "width", "lookahead_width", "depth", "environments", "first_episode", "update_every",
+    "inner_steps",
 }  # fmt: skip
 _CHOICES = {
     "algorithm": ("scal", "deep-alm"),
@@ -225,6 +229,7 @@ CONTINUOUS = dataclasses.replace(
     replay_size=1_000_000,
     replay_share=1.0,
     environments=8,
+    first_episode=50,
 )
 
 PAPER = Config(

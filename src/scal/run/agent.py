@@ -73,11 +73,14 @@ class SCAL:
         """A line on the memory that frames take."""
         made = [self.env, *self._more(self.config.environments - 1)]
         self.stage = Stage(
-            [Episode(adapt(one)[0], self.name, (seed, lane)) for lane, one in enumerate(made)]
+            [
+                Episode(adapt(one)[0], self.name, (seed, lane), self.config.first_episode)
+                for lane, one in enumerate(made)
+            ]
         )
         self.steps = 0
         self.finished: list[float] = []
-        """Returns of the episodes that ended since the last record."""
+        """Returns of the whole episodes that ended since the last record."""
         self._encode = observer(self.env, self.name)
         self._learner = algorithm(self.config).init(
             jax.random.PRNGKey(seed), self.spaces, self.config
@@ -121,7 +124,7 @@ class SCAL:
         while self.steps < last:
             given = environment_actions(actions, self.spaces)
             outcome, totals = self.stage.step(given, everyone)
-            self.finished += totals[outcome.ended].tolist()
+            self.finished += totals[~np.isnan(totals)].tolist()
             before, self.steps = self.steps, self.steps + len(everyone)
             carry = self._carry = loop.follow(carry, outcome, self.spaces, self.config)
             actions = np.asarray(carry.choice.action)

@@ -32,10 +32,12 @@ class Run(NamedTuple):
     observations: Array
     age: Array
     """Steps of every episode in progress."""
+    longest: Array
+    """Steps after which these episodes are cut off."""
     returns: Array
     """Rewards of every episode in progress."""
     finished_return: Array
-    """Return of the last episode that ended, NaN before."""
+    """Return of the last whole episode that ended, NaN before."""
     key: Array
 
 
@@ -44,7 +46,7 @@ class Trace(NamedTuple):
 
     metrics: Metrics | None
     training_return: Array
-    """Mean return of the episodes that ended, NaN if none did."""
+    """Mean return of the whole episodes that ended, NaN if none did."""
 
 
 @partial(jax.jit, static_argnames=("env", "config"))
@@ -64,7 +66,8 @@ def start(seeds: Array, options: Options, env: FunctionalEnv, config: Config) ->
         )
         zeros = jnp.zeros(environments)
         age = jnp.zeros(environments, jnp.int32)
-        return Run(learner, states, observations, age, zeros, jnp.full((), jnp.nan), key)
+        longest = jnp.full_like(age, min(config.first_episode or env.time_limit, env.time_limit))
+        return Run(learner, states, observations, age, longest, zeros, jnp.full((), jnp.nan), key)
 
     return jax.vmap(one)(seeds, options)
 
@@ -156,7 +159,8 @@ def _step(
     )
     after = jax.vmap(env.observe)(states)
     age, returns = run.age + 1, run.returns + rewards
-    ended = terminated | (age >= env.time_limit)
+    whole = terminated | (age >= env.time_limit)
+    ended = whole | (age >= run.longest)
 
     fresh = jax.vmap(env.reset)(jax.random.split(reset_key, environments))
     states = jax.tree.map(lambda new, old: jax.vmap(jnp.where)(ended, new, old), fresh, states)
@@ -168,13 +172,14 @@ def _step(
     metrics = jnp.zeros(len(Metrics._fields))
     if updates:
         learner, metrics = algorithms.updates(learner, updates, env.spaces, config)
-    ended_returns = jnp.where(ended, returns, jnp.nan)
-    finished = jnp.where(ended.any(), jnp.nanmean(ended_returns), run.finished_return)
+    ended_returns = jnp.where(whole, returns, jnp.nan)
+    finished = jnp.where(whole.any(), jnp.nanmean(ended_returns), run.finished_return)
     run = Run(
         learner=learner,
         states=states,
         observations=observations,
         age=jnp.where(ended, 0, age),
+        longest=jnp.where(ended, jnp.minimum(2 * run.longest, env.time_limit), run.longest),
         returns=jnp.where(ended, 0.0, returns),
         finished_return=finished,
         key=key,

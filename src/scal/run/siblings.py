@@ -84,9 +84,10 @@ class Siblings:
         """A line on the memory that frames take."""
         self.steps = 0
         self.finished: list[list[float]] = [[] for _ in range(seeds)]
-        """Returns of the episodes that ended since the last record, of every seed."""
+        """Returns of the whole episodes that ended since the last record, of every seed."""
         self.lanes = self._lanes(
-            [(one, lane) for one in self._numbers() for lane in range(self.config.environments)]
+            [(one, lane) for one in self._numbers() for lane in range(self.config.environments)],
+            first=self.config.first_episode,
         )
         self._audience: dict[int, Lanes] = {}
         self._carry: Carry | None = None
@@ -104,7 +105,7 @@ class Siblings:
         everyone = np.ones(self.seeds * copies, bool)
         while self.steps < last:
             outcome, totals = self.lanes.step(self._given(actions), everyone)
-            for lane in np.flatnonzero(outcome.ended):
+            for lane in np.flatnonzero(~np.isnan(totals)):
                 self.finished[lane // copies].append(float(totals[lane]))
             before, self.steps = self.steps, self.steps + copies
             parted = Outcome(*map(self._parted, outcome))
@@ -204,10 +205,12 @@ class Siblings:
     def _numbers(self) -> range:
         return range(self.seed, self.seed + self.seeds)
 
-    def _lanes(self, words: Sequence[Words], stacked: bool = False) -> Lanes:
+    def _lanes(
+        self, words: Sequence[Words], stacked: bool = False, first: int | None = None
+    ) -> Lanes:
         if not self.workers:
-            return staged(self.name, self.arguments, words, stacked)
-        return Stages(self.name, self.arguments, words, self.workers, stacked)
+            return staged(self.name, self.arguments, words, stacked, first)
+        return Stages(self.name, self.arguments, words, self.workers, stacked, first)
 
     def _parted(self, of_lanes: NDArray[Any]) -> NDArray[Any]:
         """What all lanes have in a row, by seed."""

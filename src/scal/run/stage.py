@@ -37,7 +37,7 @@ class Outcome(NamedTuple):
 
 
 Stepped = tuple[Outcome, NDArray[np.float64]]
-"""What a step led to, and the returns of episodes that ended, NaN where none did."""
+"""What a step led to, and the returns of episodes that ended by themselves, NaN elsewhere."""
 
 
 class Lanes(Protocol):
@@ -56,8 +56,10 @@ class Lanes(Protocol):
 class Episode:
     """An environment in the middle of an episode that its seed and its actions determine."""
 
-    def __init__(self, env: gym.Env[Any, Any], name: str, words: Words) -> None:
-        self.env, self.name, self.words, self.number = env, name, words, 0
+    def __init__(
+        self, env: gym.Env[Any, Any], name: str, words: Words, first: int | None = None
+    ) -> None:
+        self.env, self.name, self.words, self.first, self.number = env, name, words, first, 0
         self.actions: list[Any] = []
         self.total = 0.0
         self.observation: NDArray[Any] = np.zeros(0)
@@ -68,6 +70,11 @@ class Episode:
         observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
         self.actions, self.total = [], 0.0
         return self._checked(observation)
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is long enough: `first` steps, and twice as many in every further episode."""
+        return self.first is not None and len(self.actions) >= self.first << self.number
 
     def replay(self, number: int, actions: list[Any]) -> NDArray[Any]:
         """Bring the environment to where these actions lead in an episode."""
@@ -143,9 +150,9 @@ class Stage:
 
     def _step(self, episode: Episode, action: Any) -> tuple[Any, ...]:
         after, reward, terminated, ended = episode.step(action)
-        if not ended:
+        if not (ended or episode.cut):
             return reward, after, terminated, False, after, np.nan
-        total = episode.total
+        total = episode.total if ended else np.nan
         episode.number += 1
         return reward, after, terminated, True, episode.reset(), total
 
@@ -164,6 +171,7 @@ class Stages:
         words: Sequence[Words],
         processes: int,
         stacked: bool = False,
+        first: int | None = None,
     ) -> None:
         context = get_context("spawn")
         cuts = [len(words) * part // processes for part in range(processes + 1)]
@@ -172,7 +180,7 @@ class Stages:
         with _on_processors():
             for part in self.parts:
                 here, there = context.Pipe()
-                task = (there, env, arguments, words[part], stacked)
+                task = (there, env, arguments, words[part], stacked, first)
                 context.Process(target=_serve, args=task, daemon=True).start()
                 there.close()
                 self.pipes.append(here)
@@ -220,15 +228,24 @@ def _on_processors() -> Iterator[None]:
 
 
 def staged(
-    env: str, arguments: dict[str, Any], words: Sequence[Words], stacked: bool = False
+    env: str,
+    arguments: dict[str, Any],
+    words: Sequence[Words],
+    stacked: bool = False,
+    first: int | None = None,
 ) -> Stage:
     """Lanes of an environment that Gymnasium can make by its id, in this process."""
     made = [adapt(make(env, **arguments), stacked)[0] for _ in words]
-    return Stage([Episode(one, env, lane) for one, lane in zip(made, words, strict=True)])
+    return Stage([Episode(one, env, lane, first) for one, lane in zip(made, words, strict=True)])
 
 
 def _serve(
-    pipe: Any, env: str, arguments: dict[str, Any], words: Sequence[Words], stacked: bool
+    pipe: Any,
+    env: str,
+    arguments: dict[str, Any],
+    words: Sequence[Words],
+    stacked: bool,
+    first: int | None,
 ) -> None:
     """Step some lanes for another process, for as long as it asks."""
     os.setsid()  # signals are for the other process, which decides when to stop
@@ -237,7 +254,7 @@ def _serve(
         while True:
             method, given = pipe.recv()
             try:
-                stage = stage or staged(env, arguments, words, stacked)
+                stage = stage or staged(env, arguments, words, stacked, first)
                 answer = getattr(stage, method)(*given)
             except Exception as error:
                 answer = RuntimeError(str(error))
