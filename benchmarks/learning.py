@@ -236,6 +236,8 @@ def main(
         raise SystemExit(f"no environment {run!r}; use all or one of {names}")
     if variant not in VARIANTS:
         raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS)}")
+    if helpers and not abreast:
+        raise SystemExit("--helpers step the environments of seeds side by side; add --abreast")
     runner = Processes(workers, helpers)
     results = measure(chosen, variant, runner, console, missing, abreast) if chosen else load()
     console.print(table(results))

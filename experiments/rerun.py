@@ -43,6 +43,8 @@ def main(
     options.add_argument("--together", action="store_true", help="seeds of SCAL side by side")
     options.add_argument("--helpers", type=int, default=0, help="processes that step their lanes")
     given = options.parse_args()
+    if given.helpers and not given.together:
+        options.error("--helpers step the environments of seeds side by side; add --together")
     packed = RESULTS / f"{suite}.json"
     if given.run:
         grid = Grid(given.folder, SUITES[suite]())
