@@ -25,7 +25,7 @@ Command = Solve | Train | Resume | Eval | Bench | Report | Theory | Doctor
 def parse(arguments: list[str]) -> Command:
     """The command that the arguments spell.
 
-    `--preset` and the kind of environment decide the defaults of all options.
+    `--preset`, `--algorithm` and the kind of environment decide the defaults of all options.
     """
     words = [word for text in arguments for word in text.split("=", 1)]
     following = dict(pairwise(words))
@@ -35,8 +35,9 @@ def parse(arguments: list[str]) -> Command:
         from scal.run.spaces import spaces_of
 
         spaces = spaces_of(command.env)
-        if spaces is not None and preset.of(spaces) != preset.discrete:
-            return _parse(arguments, preset.of(spaces))
+        if spaces is not None:
+            usual = preset.of(spaces, command.config.algorithm)
+            return command if usual == preset.discrete else _parse(arguments, usual)
     return command
 
 

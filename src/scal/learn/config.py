@@ -48,7 +48,7 @@ class Config:
     in that state or in all states, or nothing."""
     slack: Literal["closed", "lookahead", "network"] = "closed"
     """Whether h is its closed form [V − y − x̄/μ]₊ for the y of every sample, or for a network
-    of E[y] at actions that the policy would choose now (continuous ones), or a network."""
+    of E[y] at actions that the policy would choose now, or a network."""
     multiplier: Literal["ratio", "density"] = "ratio"
     """x = x₁·π/π_b, so that w·x ∝ π, or the paper's x = x₁·π."""
     theta_step: Literal["regression", "penalty"] = "regression"
@@ -208,14 +208,32 @@ class Preset(NamedTuple):
 
     discrete: Config
     continuous: Config
+    replayed: Config
+    """For discrete actions of deep-alm, and where frames are seen: without a lookahead."""
 
-    def of(self, spaces: "Spaces") -> Config:
+    def of(self, spaces: "Spaces", algorithm: str = "scal") -> Config:
         """The options for such an environment."""
-        config = self.discrete if spaces.discrete else self.continuous
+        if not spaces.discrete:
+            config = self.continuous
+            if algorithm != "scal" and config.slack == "lookahead":
+                config = dataclasses.replace(config, slack="closed")
+        else:
+            config = self.replayed if spaces.image or algorithm != "scal" else self.discrete
         return dataclasses.replace(config, **SCREEN) if spaces.screen else config
 
 
 DEFAULT = Config()
+
+DISCRETE = dataclasses.replace(
+    DEFAULT,
+    flow=0.0,
+    slack="lookahead",
+    n_steps=5,
+    replay_size=100_000,
+    replay_share=1.0,
+    entropy=0.1,
+    lookahead_width=128,
+)
 
 CONTINUOUS = dataclasses.replace(
     DEFAULT,
@@ -260,4 +278,7 @@ PAPER = Config(
     learn_sigma=False,
 )
 
-PRESETS = {"default": Preset(DEFAULT, CONTINUOUS), "paper": Preset(PAPER, PAPER)}
+PRESETS = {
+    "default": Preset(DISCRETE, CONTINUOUS, DEFAULT),
+    "paper": Preset(PAPER, PAPER, PAPER),
+}

@@ -17,6 +17,8 @@ the policy follows the same direction as the fit of x to z, which is, where the 
 but along the action instead of along log π, whose variance grows with the dimension of actions. It
 is a proximal step, as those of V and x are: KL(π‖π̄) holds it near the target policy.
 
+Discrete actions are not drawn: all of them are looked at, each with its weight π(a|s).
+
 There are two networks y_ψ. Where they differ, the lower one is believed: a policy that looks for
 the largest y finds the errors that make it large.
 """
@@ -37,16 +39,18 @@ Array = jax.Array
 
 
 class Own(NamedTuple):
-    """The terms of the objective at the policy's own actions."""
+    """The terms of the objective at the policy's own actions, these along a first axis."""
 
     target: Array
-    """y_ψ(s, u), differentiable along u"""
+    """y_ψ(s, a), differentiable along continuous actions"""
+    weight: Array
+    """π(a|s) of all discrete actions; 1 of the continuous one that was drawn"""
     x: Array
     """x₁(s)"""
     x_target: Array
     """x̄₁(s)"""
-    log_pi: Array
-    """log π of ā tanh(u)"""
+    entropy: Array
+    """−E[log π], of ā tanh(u) for continuous actions"""
     divergence: Array
     """KL(π‖π̄)"""
 
@@ -55,35 +59,56 @@ def at_own_actions(
     networks: Networks,
     theta_target: Parameters,
     observation: Array,
-    noise: Array,
+    noise: Array | None,
     spaces: Spaces,
     config: Config,
 ) -> Own:
-    """The terms at u = x₂(s) + σε."""
+    """The terms at all discrete actions, or at u = x₂(s) + σε."""
     x, head = nets.heads(networks.multiplier, observation, spaces, config)
     x_target, head_target = nets.heads(theta_target, observation, spaces, config)
-    action = head.mean + head.sigma * noise
     psi = jax.lax.stop_gradient(networks.slack)
+    if spaces.discrete:
+        target = nets.lookahead_of_all(psi, observation, spaces).min(axis=0).T
+        log_pi = jax.nn.log_softmax(head).T
+        weight = jnp.exp(log_pi)
+    else:
+        assert noise is not None
+        action = head.mean + head.sigma * noise
+        target = nets.lookahead(psi, observation, action).min(axis=0)[None]
+        slope = policy.log_tanh_slope(action).sum(axis=-1)
+        log_pi = (policy.log_prob(head, action, spaces) - slope)[None]
+        weight = jnp.ones_like(target)
     return Own(
-        target=nets.lookahead(psi, observation, action).min(axis=0),
+        target=target,
+        weight=weight,
         x=x,
         x_target=x_target,
-        log_pi=policy.log_prob(head, action, spaces) - policy.log_tanh_slope(action).sum(axis=-1),
-        divergence=policy.divergence(head, head_target),
+        entropy=-expected(weight, log_pi),
+        divergence=policy.divergence(head, head_target, spaces),
     )
 
 
-def fit(psi: Parameters, rows: Transition, target: Array, unit: Array) -> Array:
+def expected(weight: Array | None, term: Array) -> Array:
+    """The mean over the policy's own actions; of a replayed one, which has no weight, itself."""
+    return term if weight is None else jnp.sum(weight * term, axis=0)
+
+
+def fit(psi: Parameters, rows: Transition, target: Array, unit: Array, spaces: Spaces) -> Array:
     """½ Σ (y_ψ(s, a) − y)², in units, over both networks."""
-    errors = (nets.lookahead(psi, rows.observation, rows.action) - target) / unit
-    return 0.5 * jnp.sum(errors**2, axis=0)
+    if spaces.discrete:
+        found = nets.lookahead_of_all(psi, rows.observation, spaces)
+        found = jnp.take_along_axis(found, rows.action[None, :, None], axis=-1)[..., 0]
+    else:
+        found = nets.lookahead(psi, rows.observation, rows.action)
+    return 0.5 * jnp.sum(((found - target) / unit) ** 2, axis=0)
 
 
 def follow(own: Own, unit: Array, spaces: Spaces, config: Config) -> Array:
-    """KL(π‖π̄) − ν (y_ψ(s, u) − α log π(u|s)), what the policy minimises.
+    """KL(π‖π̄) − ν E[y_ψ(s, a) − α log π(a|s)], what the policy minimises.
 
     Where D dimensions share the noise, α falls by D for the sum over them, and by √D for the unit,
     of which each makes up so much.
     """
-    entropy = -config.entropy * nets.noise_share(spaces) ** 1.5 * own.log_pi
-    return own.divergence - config.policy_step * (own.target / unit + entropy)
+    entropy = config.entropy * nets.noise_share(spaces) ** 1.5 * own.entropy
+    gain = expected(own.weight, own.target) / unit + entropy
+    return own.divergence - config.policy_step * gain

@@ -3,7 +3,8 @@
     V(s)      a perceptron; a second head says how far TD errors at s spread
     h(s, a)   discrete:   C · softplus(y_a(s) − 2), one output per action
               continuous: C · (1 − exp(−‖a − c(s)‖²)), zero at the centre c(s)
-              or a closed form of the mean target y(s, a), two perceptrons with normalised layers
+              either:     a closed form of the mean target y(s, a), two perceptrons with
+              normalised layers
     x(s, ·)   a trunk with two heads: the mass x₁(s) > 0, and the policy x₂(s),
               logits of a softmax or the mean of a Gaussian before the tanh, whose deviations,
               one per dimension and the same in all states, are parameters too
@@ -194,14 +195,13 @@ def lookahead(psi: Parameters, observation: Array, action: Array) -> Array:
     """Both estimates of y(s, a), along a first axis; the action is given before the tanh."""
     layers: Lookahead = psi.layers
     seen = jnp.concatenate([embed(layers.convolution, observation), jnp.tanh(action)], axis=-1)
+    return _estimates(layers, seen)[..., 0]
 
-    def estimate(trunk: list[Layer]) -> Array:
-        features = seen
-        for layer in trunk[:-1]:
-            features = jax.nn.relu(_normal(_affine(layer, features)))
-        return _affine(trunk[-1], features)[..., 0]
 
-    return jnp.stack([estimate(trunk) for trunk in layers.trunks])
+def lookahead_of_all(psi: Parameters, observation: Array, spaces: Spaces) -> Array:
+    """Both estimates of y(s, ·), one output per discrete action, along a first axis."""
+    layers: Lookahead = psi.layers
+    return _by_action(_estimates(layers, embed(layers.convolution, observation)), spaces)
 
 
 def heads(
@@ -221,16 +221,21 @@ def heads(
             low, high = SIGMA_BOUNDS
             sigma = jnp.clip(sigma * change, jnp.minimum(low, sigma), high)
         return mass, Gaussian(head, sigma)
-    if spaces.ordered:
-        count = spaces.action_size
-        reached = levels(jnp.arange(1, count + 1), 0, count, xp=jnp)  # by each action
-        head = head @ (reached.T / math.sqrt(count))
-    return mass, head
+    return mass, _by_action(head, spaces)
 
 
 def noise_share(spaces: Spaces) -> float:
     """How much of its variance each dimension has where there are many."""
-    return min(1.0, NOISY_DIMENSIONS / spaces.action_size)
+    return 1.0 if spaces.discrete else min(1.0, NOISY_DIMENSIONS / spaces.action_size)
+
+
+def _by_action(outputs: Array, spaces: Spaces) -> Array:
+    """An output per discrete action; where these are ordered, sums over levels below and above."""
+    if not spaces.ordered:
+        return outputs
+    count = spaces.action_size
+    reached = levels(jnp.arange(1, count + 1), 0, count, xp=jnp)  # by each action
+    return outputs @ (reached.T / math.sqrt(count))
 
 
 def _join(layers: Any) -> Array:
@@ -282,14 +287,28 @@ def _layers(key: Array, sizes: list[int]) -> list[Layer]:
 
 def _lookahead(key: Array, spaces: Spaces, config: Config) -> Lookahead:
     convolution_key, *keys = jax.random.split(key, 5)
-    width = config.lookahead_width
-    sizes = [embedded_size(spaces) + spaces.action_size, *[width] * config.depth]
+    width, outputs = config.lookahead_width, spaces.action_size if spaces.discrete else 1
+    sizes = [
+        embedded_size(spaces) + (0 if spaces.discrete else spaces.action_size),
+        *[width] * config.depth,
+    ]
     return Lookahead(
         convolution=init_convolution(convolution_key, spaces),
         trunks=[
-            [*_layers(keys[2 * n], sizes), _layer(keys[2 * n + 1], width, 1, 0.01)] for n in (0, 1)
+            [*_layers(keys[2 * n], sizes), _layer(keys[2 * n + 1], width, outputs, 0.01)]
+            for n in (0, 1)
         ],
     )
+
+
+def _estimates(layers: Lookahead, seen: Array) -> Array:
+    def estimate(trunk: list[Layer]) -> Array:
+        features = seen
+        for layer in trunk[:-1]:
+            features = jax.nn.relu(_normal(_affine(layer, features)))
+        return _affine(trunk[-1], features)
+
+    return jnp.stack([estimate(trunk) for trunk in layers.trunks])
 
 
 def _normal(outputs: Array) -> Array:

@@ -14,7 +14,6 @@ import jax.numpy as jnp
 
 from scal.envs.functional import Spaces
 from scal.learn.config import Config
-from scal.learn.networks import Gaussian
 
 Array = jax.Array
 
@@ -62,8 +61,11 @@ def log_prob(head: Any, action: Array, spaces: Spaces) -> Array:
     return -jnp.sum(0.5 * deviation**2 + constant, axis=-1)
 
 
-def divergence(head: Gaussian, other: Gaussian) -> Array:
-    """KL(π‖π̄) of two Gaussians."""
+def divergence(head: Any, other: Any, spaces: Spaces) -> Array:
+    """KL(π‖π̄)."""
+    if spaces.discrete:
+        log_pi, log_other = jax.nn.log_softmax(head), jax.nn.log_softmax(other)
+        return jnp.sum(jnp.exp(log_pi) * (log_pi - log_other), axis=-1)
     ratio = head.sigma / other.sigma
     shift = (head.mean - other.mean) / other.sigma
     return jnp.sum(0.5 * (ratio**2 + shift**2 - 1.0) - jnp.log(ratio), axis=-1)

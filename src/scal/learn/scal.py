@@ -129,7 +129,7 @@ def draw(learner: Learner, spaces: Spaces, config: Config) -> tuple[Learner, Bat
     """Line 5: sample D, and the noise of own actions."""
     key, sample_key = jax.random.split(learner.key)
     noise = None
-    if config.slack == "lookahead":
+    if config.slack == "lookahead" and not spaces.discrete:
         key, noise_key = jax.random.split(key)
         noise = jax.random.normal(noise_key, (config.batch_size, spaces.action_size))
     weigh = partial(terms.violation, learner, config) if config.sampling == "proportional" else None
@@ -194,18 +194,18 @@ def _loss(
     unit = terms.td_unit(stats, log_spread, config)
     x, log_pi = terms.multiplier(networks.multiplier, first, spaces, config)
     x_target, _ = terms.multiplier(learner.multiplier_target, first, spaces, config)
-    loss = jnp.zeros(())
+    loss, weight = jnp.zeros(()), None
     if config.units == "state":
         error = (target - fixed(V)) / stats.td_rms
         loss += fixed(x_target) * terms.spread_loss(error, log_spread)
     if config.slack == "lookahead":
-        assert batch.noise is not None
         own = lookahead.at_own_actions(
             networks, learner.multiplier_target, first.observation, batch.noise, spaces, config
         )
-        loss += lookahead.fit(networks.slack, first, target, stats.td_rms)
+        loss += lookahead.fit(networks.slack, first, target, stats.td_rms, spaces)
         loss += lookahead.follow(own, unit, spaces, config)
         x, x_target, target = own.x, own.x_target, fixed(own.target)
+        weight = fixed(own.weight)
     h = terms.slack(networks.slack, first, x_target, target / unit, V / unit, spaces, config)
     z = objective.z(config.mu, fixed(x_target), h, target / unit, terms.in_units(V, unit))
 
@@ -216,11 +216,12 @@ def _loss(
     composite = objective.composite(
         config.mu, config.beta, (1.0 - kept) * terms.in_units(V0, unit), x_primal, z
     ) + kept * (after - fixed(after))
-    loss += composite if config.units == "raw" else composite / (1.0 + config.kappa)
+    expected = partial(lookahead.expected, weight)
+    loss += expected(composite) / (1.0 if config.units == "raw" else 1.0 + config.kappa)
     if regression:
-        loss += 0.5 * (x - fixed(jnp.maximum(z, 0.0))) ** 2
+        loss += 0.5 * expected((x - fixed(jnp.maximum(z, 0.0))) ** 2)
 
-    metrics = measure(first, target, V, V0, h, x, log_pi, stats, config)
+    metrics = measure(first, expected(target), V, V0, expected(h), x, log_pi, stats, config)
     return loss.mean(), metrics
 
 

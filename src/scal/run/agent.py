@@ -314,14 +314,10 @@ def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: b
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    config = dataclasses.replace(PRESETS[preset].of(spaces), **options)
-    if config.slack == "lookahead":
-        if spaces.discrete:
-            raise ValueError("slack is 'lookahead', for continuous actions; use closed or network")
-        if config.algorithm != "scal":
-            if "slack" in options:
-                raise ValueError("slack is 'lookahead', for SCAL itself; use closed or network")
-            config = dataclasses.replace(config, slack="closed")
+    usual = PRESETS[preset].of(spaces, options.get("algorithm", "scal"))
+    config = dataclasses.replace(usual, **options)
+    if config.slack == "lookahead" and config.algorithm != "scal":
+        raise ValueError("slack is 'lookahead', for SCAL itself; use closed or network")
     if spaces.image and config.normalize_observations == "yes":
         raise ValueError(
             "normalize_observations is 'yes', but frames are always divided by 255; leave it out"
