@@ -53,19 +53,19 @@ def scal_compiled(
     import jax.numpy as jnp
 
     from scal.envs.cartpole import CARTPOLE
-    from scal.learn.config import DEFAULT
+    from scal.learn.config import DISCRETE
     from scal.run import compiled
 
     def begun(first: int) -> Any:
-        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DEFAULT)
-        return compiled.advance(runs, {}, CARTPOLE, DEFAULT, DEFAULT.warmup, learning=False)[0]
+        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DISCRETE)
+        return compiled.advance(runs, {}, CARTPOLE, DISCRETE, DISCRETE.warmup, learning=False)[0]
 
     def advance(runs: Any) -> Any:
-        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DEFAULT, each)[0])
+        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DISCRETE, each)[0])
 
     each = steps // (side_by_side * in_turn)
     every = [advance(begun(seed + number)) for number in range(in_turn)]
-    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DEFAULT)
+    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DISCRETE)
 
 
 def stable_baselines(

@@ -77,8 +77,8 @@ TASKS = (
     Task("Ant-v5", 1_000_000, 4_500, 3_000),
 )
 
-VARIANTS = ("default", "paper")
-"""Presets."""
+VARIANTS = ("default", "replayed", "paper")
+"""Presets; of those after the first the table has the mean."""
 
 
 def cells(task: Task, variant: str) -> list[Cell]:
@@ -159,13 +159,13 @@ def curves(results: dict[str, Any], variant: str, task: Task) -> np.ndarray:
     return np.array([seeds[seed]["curve"] for seed in sorted(seeds)])
 
 
-COLUMNS = ("environment", "steps", "seeds", "mean", "std", "worst", "paper's form", "targets", "")
+COLUMNS = ("environment", "steps", "seeds", "mean", "std", "worst")
 
 
 def table(results: dict[str, Any]) -> Table:
     """Every target with what was measured."""
     lines = Table(title="SCAL, default options, all seeds")
-    for title in COLUMNS:
+    for title in (*COLUMNS, *VARIANTS[1:], "targets", ""):
         side = "left" if title in ("environment", "") else "right"
         lines.add_column(title, justify=side, no_wrap=True)
     for row in rows(results):
@@ -174,9 +174,9 @@ def table(results: dict[str, Any]) -> Table:
 
 
 def readme_table(results: dict[str, Any]) -> str:
-    """The same for the README, without the targets."""
-    width = 7 if results.get("paper") else 6
-    lines = [list(COLUMNS[:width]), ["---"] * width, *(row[:width] for row in rows(results))]
+    """The same for the README, without other variants and targets."""
+    width = len(COLUMNS)
+    lines = [list(COLUMNS), ["---"] * width, *(row[:width] for row in rows(results))]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -186,7 +186,7 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
         found = curves(results, "default", task)
         if not len(found):
             continue
-        literal = curves(results, "paper", task)
+        others = [curves(results, variant, task) for variant in VARIANTS[1:]]
         shown = "{:.2%}" if task.loss else "{:,.1f}"
         yield [
             task.env,
@@ -194,7 +194,7 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
             str(len(found)),
             *(shown.format(number) for number in (found[:, -1].mean(), found[:, -1].std())),
             shown.format(_worst(task, found)),
-            shown.format(literal[:, -1].mean()) if len(literal) else "–",
+            *(shown.format(other[:, -1].mean()) if len(other) else "–" for other in others),
             f"{task.mean:g} / {task.worst:g}",
             verdict(task, found),
         ]

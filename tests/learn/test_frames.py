@@ -12,7 +12,7 @@ from gymnasium.wrappers import FrameStackObservation
 from scal.envs.functional import Spaces
 from scal.learn import convolution, frames, replay, scal, terms
 from scal.learn import networks as nets
-from scal.learn.config import DEFAULT, PRESETS
+from scal.learn.config import DEFAULT, PRESETS, usual
 from scal.learn.replay import Transition
 
 SIDE = 4
@@ -205,7 +205,7 @@ def test_every_pixel_is_seen(side):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_gradients_of_all_networks_reach_the_filters(side, stack, preset):
     kind = spaces(stack, side)
-    config = dataclasses.replace(PRESETS[preset].of(kind), width=16, replay_size=50, batch_size=4)
+    config = dataclasses.replace(usual(preset, kind), width=16, replay_size=50, batch_size=4)
     networks = nets.init_networks(jax.random.key(0), kind, config)
     for part in networks:
         layers = part.layers.convolution
@@ -224,9 +224,8 @@ def test_gradients_of_all_networks_reach_the_filters(side, stack, preset):
 
 
 def test_screens_have_options_of_their_own():
-    preset = PRESETS["default"]
-    assert preset.of(spaces(2, 10)) == preset.discrete
-    assert preset.of(spaces(4, 84)).update_every == 4
+    assert usual("default", spaces(2, 10)) == PRESETS["replayed"].discrete
+    assert usual("default", spaces(4, 84)).update_every == 4
     assert not spaces(4, 35).screen
     assert spaces(4, 36).screen
 

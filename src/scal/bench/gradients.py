@@ -125,7 +125,7 @@ def _estimates(
     log_pi = policy.log_prob(head, action, env.spaces)
     x = policy.multiplier(mass, log_pi, log_prob, action, env.spaces, config)
     y = (scale * reward + config.gamma * alive * V_next) / unit
-    if config.slack == "closed":
+    if config.slack != "network":
         h = objective.closed_slack(config.mu, x, y, V / unit)
     else:
         h = nets.slack(learner.networks.slack, now, action, env.spaces.discrete, config.slack_scale)

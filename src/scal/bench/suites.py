@@ -80,11 +80,11 @@ def multistep(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
 
 
 def gradient(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
-    """Variance of both estimators of the gradient, with and without noise, in both presets."""
+    """Variance of both estimators of the gradient at replayed actions, with and without noise."""
     return [
         Cell("scal", env, 50_000, first, seeds, preset, gradients=True)
         for env in ("Acrobot-v1", "scal/NoisyAcrobot-v0")
-        for preset in ("default", "paper")
+        for preset in ("replayed", "paper")
     ]
 
 

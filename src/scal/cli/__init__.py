@@ -17,7 +17,7 @@ from scal.cli.doctor import Doctor
 from scal.cli.learn import Eval, Resume, Train
 from scal.cli.solve import Solve
 from scal.cli.theory import Theory
-from scal.learn.config import PRESETS, Config
+from scal.learn.config import PRESETS, Config, usual
 
 Command = Solve | Train | Resume | Eval | Bench | Report | Theory | Doctor
 
@@ -29,15 +29,17 @@ def parse(arguments: list[str]) -> Command:
     """
     words = [word for text in arguments for word in text.split("=", 1)]
     following = dict(pairwise(words))
-    preset = PRESETS.get(following.get("--preset", "default"), PRESETS["default"])
-    command = _parse(arguments, preset.discrete)
+    preset = following.get("--preset", "default")
+    preset = preset if preset in PRESETS else "default"
+    first = PRESETS[preset].discrete
+    command = _parse(arguments, first)
     if isinstance(command, Train):
         from scal.run.spaces import spaces_of
 
         spaces = spaces_of(command.env)
         if spaces is not None:
-            usual = preset.of(spaces, command.config.algorithm)
-            return command if usual == preset.discrete else _parse(arguments, usual)
+            config = usual(preset, spaces, command.config.algorithm)
+            return command if config == first else _parse(arguments, config)
     return command
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from scal import present
 from scal.cli.targets import check_target
-from scal.learn.config import DEFAULT, Config
+from scal.learn.config import DISCRETE, Config
 
 if TYPE_CHECKING:
     from scal.run.agent import SCAL
@@ -35,14 +35,14 @@ class Train:
     workers: int = 0
     """Processes that step the environments of --seeds, if these have no compiled form."""
     preset: str = "default"
-    """default, or paper for the literal method."""
+    """default, replayed for the one without a lookahead, or paper for the literal method."""
     out: Path | None = None
     """Folder of the run; runs/ENV-SEED if left out, runs/ENV-FIRST-LAST for several seeds."""
     tensorboard: bool = False
     """Write event files for TensorBoard too."""
     quiet: bool = False
     """No progress bar."""
-    config: tyro.conf.OmitArgPrefixes[Config] = DEFAULT
+    config: tyro.conf.OmitArgPrefixes[Config] = DISCRETE
 
     def run(self) -> int:
         """Train, save, say how well it does."""

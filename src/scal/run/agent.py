@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scal.envs.functional import Spaces
 from scal.learn import policy, scal
 from scal.learn.algorithms import algorithm
-from scal.learn.config import PRESETS, Config
+from scal.learn.config import PRESETS, Config, usual
 from scal.learn.metrics import Metrics
 from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
@@ -49,7 +49,7 @@ class SCAL:
     ----------
     env : an id, an environment made by `gymnasium.make`, or a function that returns one.
     seed : decides everything.
-    preset : "default", or "paper" for the literal method.
+    preset : "default", "replayed" without the lookahead, or "paper" for the literal method.
     options : fields of `scal.learn.config.Config`, to change single options of the preset.
     """
 
@@ -314,8 +314,8 @@ def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: b
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    usual = PRESETS[preset].of(spaces, options.get("algorithm", "scal"))
-    config = dataclasses.replace(usual, **options)
+    config = usual(preset, spaces, options.get("algorithm", "scal"))
+    config = dataclasses.replace(config, **options)
     if config.slack == "lookahead" and config.algorithm != "scal":
         raise ValueError("slack is 'lookahead', for SCAL itself; use closed or network")
     if spaces.image and config.normalize_observations == "yes":
