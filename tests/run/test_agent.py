@@ -24,8 +24,13 @@ from scal.run import checkpoint
 from scal.run.exact import compare
 from scal.run.spaces import encoder
 
-SMALL = {"width": 16, "batch_size": 16, "warmup": 100}
+SMALL = {
+    "width": 16, "lookahead_width": 16, "batch_size": 16, "replay_size": 10_000, "warmup": 100,
+}  # fmt: skip
 FAST = SMALL | {"anneal_steps": 1_000}
+AS_WORDS = [
+    word for name, value in SMALL.items() for word in (f"--{name.replace('_', '-')}", f"{value}")
+]
 
 
 def test_same_seed_same_parameters_and_two_seeds_differ():
@@ -36,10 +41,7 @@ def test_same_seed_same_parameters_and_two_seeds_differ():
 
 
 def test_same_seed_in_a_fresh_process():
-    code = (
-        "import scal; print(scal.SCAL('CartPole-v1', seed=1, width=16, batch_size=16, warmup=100,"
-        " anneal_steps=1_000).learn(600).digest())"
-    )
+    code = f"import scal; print(scal.SCAL('CartPole-v1', seed=1, **{FAST}).learn(600).digest())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == scal.SCAL("CartPole-v1", seed=1, **FAST).learn(600).digest()
 
@@ -207,7 +209,7 @@ def test_command_line_from_training_to_evaluation(tmp_path):
         command = [sys.executable, "-m", "scal.cli", *words]
         return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
 
-    small = ["--width", "16", "--warmup", "100", "--batch-size", "16", "--anneal-steps", "2000"]
+    small = [*AS_WORDS, "--anneal-steps", "2000"]
     trained = run("train", "CartPole-v1", "--steps", "1000", "--out", "a", "--quiet", *small)
     assert trained.returncode == 0, trained.stderr
     again = run("train", "CartPole-v1", "--out", "a")
@@ -350,7 +352,7 @@ def test_a_small_kappa_is_warned_about():
 
 
 def test_evaluation_draws_the_policy_beside_the_optimum(tmp_path, capsys):
-    common = ["--steps", "200", "--width", "16", "--batch-size", "16", "--warmup", "100", "--quiet"]
+    common = ["--steps", "200", *AS_WORDS, "--quiet"]
     for env in ("scal/Inventory-v0", "CartPole-v1"):
         assert main(["train", env, *common, "--out", str(tmp_path / env)]) == 0
     capsys.readouterr()

@@ -17,8 +17,14 @@ from scal.run.compiled import Trace
 from scal.run.seeds import Seeds
 from tests.run.events import scalars
 
-FAST = {"width": 16, "batch_size": 16, "warmup": 1_000, "anneal_steps": 4_000}
-SMALL = ["--width", "16", "--batch-size", "16", "--anneal-steps", "4000", "--quiet"]
+FAST = {
+    "width": 16, "lookahead_width": 16, "batch_size": 16, "replay_size": 10_000, "warmup": 1_000,
+    "anneal_steps": 4_000,
+}  # fmt: skip
+SMALL = [
+    "--width", "16", "--lookahead-width", "16", "--batch-size", "16", "--anneal-steps", "4000",
+    "--quiet",
+]  # fmt: skip
 
 
 def test_from_training_to_evaluation(tmp_path, monkeypatch, capsys):

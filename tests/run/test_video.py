@@ -13,7 +13,7 @@ from scal.cli import main
 from scal.run import video
 from scal.run.seeds import Seeds
 
-FAST = {"width": 16, "batch_size": 16, "warmup": 100}
+FAST = {"width": 16, "lookahead_width": 16, "batch_size": 16, "warmup": 100}
 
 
 @pytest.fixture(scope="module")

@@ -216,7 +216,7 @@ DISCRETE = dataclasses.replace(
     DEFAULT,
     flow=0.0,
     slack="lookahead",
-    n_steps=5,
+    period_value=15,
     replay_size=100_000,
     replay_share=1.0,
     entropy=0.1,
