@@ -13,6 +13,8 @@ LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
 LOOKAHEADS = (1, 3, 5, 10)
 LONG = 300_000
 SEEDS, FIRST_SEED = 5, 7_000
+OWN = ("default", "replayed")
+"""Presets of SCAL that are compared with rivals where actions are discrete."""
 DEVIATIONS = (
     ("flow",),
     ("s0_mix",),
@@ -24,7 +26,7 @@ DEVIATIONS = (
     ("n_steps", "cuts"),
     ("sampling",),
     ("replay_size", "replay_share"),
-    ("slack", "slack_scale", "lr_slack"),
+    ("slack", "slack_scale", "lr_slack", "entropy", "lookahead_width"),
     ("learn_sigma",),
     ("gamma", "gamma_start"),
     ("average_share", "batch_size"),
@@ -138,9 +140,10 @@ def of_scal(env: str, steps: int, seeds: int, first: int) -> list[Cell]:
 
 
 def of_all_seeds(algorithm: str, env: str, steps: int, seeds: int, first: int) -> list[Cell]:
-    """Those of SCAL; of a rival one per seed and settings."""
+    """Those of SCAL, with and without its lookahead; of a rival one per seed and settings."""
     if algorithm == "scal":
-        return of_scal(env, steps, seeds, first)
+        cells = of_scal(env, steps, seeds, first)
+        return [replace(cell, settings=preset) for preset in OWN for cell in cells]
     tuned = "zoo" if (algorithm, env) in ZOO else "normalized"
     return [
         Cell(algorithm, env, steps, seed, settings=settings)
