@@ -35,12 +35,12 @@ Contender = Callable[[int, int], tuple[Callable[[], Any], Settings]]
 
 
 def scal_loop(env: str, steps: int, seed: int) -> tuple[Callable[[], Any], Settings]:
-    """`scal.SCAL` in a Gymnasium environment."""
+    """`scal.SCAL` in a Gymnasium environment, with as many networks as its rivals have."""
     import jax
 
     import scal
 
-    agent = scal.SCAL(env, seed=seed).learn(WARM_UP)
+    agent = scal.SCAL(env, seed=seed, preset="replayed").learn(WARM_UP)
     work = lambda: jax.block_until_ready(agent.learn(steps).learner)  # noqa: E731
     return work, dataclasses.asdict(agent.config)
 
@@ -53,19 +53,19 @@ def scal_compiled(
     import jax.numpy as jnp
 
     from scal.envs.cartpole import CARTPOLE
-    from scal.learn.config import DISCRETE
+    from scal.learn.config import DEFAULT
     from scal.run import compiled
 
     def begun(first: int) -> Any:
-        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DISCRETE)
-        return compiled.advance(runs, {}, CARTPOLE, DISCRETE, DISCRETE.warmup, learning=False)[0]
+        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DEFAULT)
+        return compiled.advance(runs, {}, CARTPOLE, DEFAULT, DEFAULT.warmup, learning=False)[0]
 
     def advance(runs: Any) -> Any:
-        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DISCRETE, each)[0])
+        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DEFAULT, each)[0])
 
     each = steps // (side_by_side * in_turn)
     every = [advance(begun(seed + number)) for number in range(in_turn)]
-    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DISCRETE)
+    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DEFAULT)
 
 
 def stable_baselines(
@@ -79,7 +79,7 @@ def stable_baselines(
     from scal.learn.config import PRESETS
 
     torch.set_num_threads(1)
-    kinds = PRESETS["default"]
+    kinds = PRESETS["replayed"]
     usual = kinds.continuous if algorithm == "SAC" else kinds.discrete
     settings: Settings = {
         "policy_kwargs": {"net_arch": [usual.width] * usual.depth},
