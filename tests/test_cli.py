@@ -112,7 +112,7 @@ def test_bad_option_of_the_learner(capsys):
     code, _, err = run(capsys, "train", "CartPole-v1", "--mu", "-1")
     assert (code, err) == (2, "scal: mu is -1.0; use at least 1e-12\n")
     code, _, err = run(capsys, "train", "CartPole-v1", "--preset", "best")
-    assert (code, err) == (2, "scal: preset is 'best'; use one of default, paper\n")
+    assert (code, err) == (2, "scal: preset is 'best'; use one of default, replayed, paper\n")
 
 
 def test_version(capsys):
