@@ -223,21 +223,6 @@ DISCRETE = dataclasses.replace(
     lookahead_width=128,
 )
 
-CONTINUOUS = dataclasses.replace(
-    DEFAULT,
-    gamma=0.998,
-    gamma_start=0.99,
-    flow=0.0,
-    slack="lookahead",
-    period_share=0.002,
-    average_share=0.03,
-    batch_size=64,
-    replay_size=1_000_000,
-    replay_share=1.0,
-    environments=8,
-    first_episode=50,
-)
-
 REPLAYED = dataclasses.replace(
     DEFAULT,
     gamma=0.998,
@@ -249,6 +234,17 @@ REPLAYED = dataclasses.replace(
     environments=8,
 )
 """Of continuous actions; for discrete ones it is `DEFAULT`."""
+
+CONTINUOUS = dataclasses.replace(
+    REPLAYED,
+    flow=0.0,
+    slack="lookahead",
+    lr_multiplier=1e-3,
+    average_share=0.03,
+    replay_size=1_000_000,
+    replay_share=1.0,
+    first_episode=50,
+)
 
 PAPER = Config(
     gamma=0.98,
