@@ -3,6 +3,8 @@
 python -m experiments.fig5_discrete                draws experiments/results/discrete.json
 python -m experiments.fig5_discrete --run          runs what is missing, then packs and draws
 python -m experiments.fig5_discrete --run --anew   runs everything
+python -m experiments.fig6_continuous --run --algorithms ppo trpo --workers 2
+                                                   runs a part of what is missing
 python -m experiments.fig6_continuous --run --together --helpers 4
                                                    all seeds of SCAL side by side, on a GPU
 
@@ -38,6 +40,8 @@ def main(
     options = argparse.ArgumentParser(description=SUITES[suite].__doc__)
     options.add_argument("--run", action="store_true", help="run what is missing first")
     options.add_argument("--anew", action="store_true", help="with --run, run all of it")
+    options.add_argument("--algorithms", nargs="+", help="with --run, run only theirs")
+    options.add_argument("--envs", nargs="+", help="with --run, run only these")
     options.add_argument("--workers", type=int, default=1, help="cells at a time")
     options.add_argument("--folder", type=Path, default=ROOT / "out" / "experiments")
     options.add_argument("--together", action="store_true", help="seeds of SCAL side by side")
@@ -47,12 +51,13 @@ def main(
         options.error("--helpers step the environments of seeds side by side; add --together")
     packed = RESULTS / f"{suite}.json"
     if given.run:
-        grid = Grid(given.folder, SUITES[suite]())
+        whole = Grid(given.folder, SUITES[suite]())
+        grid = Grid(given.folder, part(whole.cells, given.algorithms, given.envs))
         runner = Processes(given.workers, given.helpers)
+        if packed.exists():
+            adopt(whole, packed)
         if given.anew:
             grid.forget()
-        elif packed.exists():
-            adopt(grid, packed)
         merged = together(grid.missing()) if given.together else {}
         to_run = Grid(given.folder / "together", merged) if given.together else grid
         if given.anew:
@@ -60,7 +65,7 @@ def main(
         for event in show.Board(to_run, runner.slots).follow(stamped(to_run, to_run.run(runner))):
             print(f"failed: {event.cell.name}: {event.reason}")
         file_apart(to_run, merged, grid)
-        pack_up(grid, suite, packed)
+        pack_up(whole, suite, packed)
     if not packed.exists():
         raise SystemExit(f"the suite {suite} has not been measured yet; use --run")
     series = gather(read([packed]))
@@ -68,6 +73,18 @@ def main(
     if figure:
         chosen = [panel for panel in panels(series) if wanted(panel)]
         print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+
+
+def part(
+    cells: Iterable[Cell], algorithms: list[str] | None, envs: list[str] | None
+) -> list[Cell]:
+    """Those of some algorithms and environments; seed by seed, so that a part is a fair one."""
+    chosen = [
+        cell
+        for cell in cells
+        if (not algorithms or cell.algorithm in algorithms) and (not envs or cell.env in envs)
+    ]
+    return sorted(chosen, key=lambda cell: cell.seed)
 
 
 def stamped(grid: Grid, events: Iterable[Event]) -> Iterator[Event]:

@@ -24,10 +24,9 @@ def estimate(grid: Grid) -> dict[Cell, float]:
     speeds = dict(SPEED)
     for cell in grid.cells:
         timing = grid.folder / "timing" / f"{cell.name}.json"
-        if timing.exists() and not _compiled(cell):
-            speeds[cell.algorithm] = int(
-                cell.seeds * cell.steps / json.loads(timing.read_text())["seconds"]
-            )
+        seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else 0.0
+        if seconds and not _compiled(cell):  # none where nobody timed it
+            speeds[cell.algorithm] = int(cell.seeds * cell.steps / seconds)
     return {
         cell: cell.seeds
         * cell.steps
