@@ -75,9 +75,7 @@ def main(
         print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
 
 
-def part(
-    cells: Iterable[Cell], algorithms: list[str] | None, envs: list[str] | None
-) -> list[Cell]:
+def part(cells: Iterable[Cell], algorithms: list[str] | None, envs: list[str] | None) -> list[Cell]:
     """Those of some algorithms and environments; seed by seed, so that a part is a fair one."""
     chosen = [
         cell
