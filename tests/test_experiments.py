@@ -54,6 +54,15 @@ def test_a_suite_measured_in_parts(tmp_path):
     assert sorted(written, key=_name) == sorted(expected, key=_name)
 
 
+def test_a_part_of_a_suite_is_run_seed_by_seed():
+    cells = rerun.part(SUITES["continuous"](), ["ppo", "trpo"], ["Hopper-v5"])
+    assert {(cell.algorithm, cell.env) for cell in cells} == {
+        ("ppo", "Hopper-v5"), ("trpo", "Hopper-v5"),
+    }  # fmt: skip
+    assert [cell.seed for cell in cells] == sorted(2 * list(range(7_000, 7_005)))
+    assert len(rerun.part(SUITES["continuous"](), None, None)) == len(SUITES["continuous"]())
+
+
 def _name(packed):
     return Cell.read(packed["cell"]).name
 

@@ -13,6 +13,7 @@ import pytest
 
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
+from scal.bench.show import SPEED, estimate
 
 TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
 CELLS = [
@@ -110,3 +111,17 @@ def test_cells_that_differ_have_different_names():
     assert first.name != Cell.read({**asdict(first), "options": ()}).name
     with pytest.raises(ValueError, match="7 evaluations do not divide"):
         Cell("scal", "CartPole-v1", 100, evaluations=7)
+
+
+def test_a_time_that_nobody_took_is_no_speed(tmp_path):
+    """Of a result from elsewhere the time may be unknown, which is filed as 0."""
+    done, missing = (Cell("ppo", "Hopper-v5", 700_000, seed) for seed in (0, 1))
+    timing = tmp_path / "timing" / f"{done.name}.json"
+    timing.parent.mkdir()
+    grid = Grid(tmp_path, [done, missing])
+    grid.result(done).parent.mkdir()
+    grid.result(done).write_text("{}")
+    timing.write_text('{"seconds": 0.0}')
+    assert estimate(grid) == {missing: 700_000 / SPEED["ppo"]}
+    timing.write_text('{"seconds": 70.0}')
+    assert estimate(grid) == {missing: 70.0}
