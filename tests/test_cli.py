@@ -20,6 +20,8 @@ KEYS = [
     "upper",
     "lower",
     "gap",
+    "tolerance",
+    "proven",
     "iterations",
     "seconds",
     "policy",
@@ -41,7 +43,8 @@ def test_json_is_exactly_one_object(capsys, method):
     assert list(report) == KEYS
     assert report["policy"] == [7] + [0] * 100
     assert report["lower"] <= report["objective"] <= report["upper"]
-    assert report["gap"] <= 1e-6
+    assert report["gap"] <= report["tolerance"] == 1e-6
+    assert report["proven"] is True
     assert (report["states"], report["actions"], report["gamma"]) == (101, 101, 0.99)
 
 
@@ -82,7 +85,7 @@ def test_files_in_and_out(capsys, tmp_path):
         (["chess"], "problem 'chess' is unknown"),
         (["inventory", "--gamma", "high"], "could not convert string to float: 'high'"),
         (["inventory", "--speed", "3"], "--speed"),
-        ([], "see scal --help"),
+        ([], "see scal solve --help"),
         (["inventory", "--gamma", "1"], "gamma is 1; choose"),
         (["inventory", "--gamma", "-0.5"], "gamma is -0.5; choose"),
         (["inventory", "--method", "magic"], "method is 'magic'; use one of"),
@@ -97,6 +100,8 @@ def test_files_in_and_out(capsys, tmp_path):
         ([":::"], "problem ':::' is unknown"),
         (["random:3000000000,1,1,0"], "states is 3000000000; use fewer"),
         (["inventory", "--out", "missing/folder/x.npz"], "does not exist; create it"),
+        (["inventory", "--out", "/proc/x.npz"], "folder /proc cannot be written into"),
+        (["HalfCheetah-v5"], "has no transition table"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence):
@@ -110,9 +115,62 @@ def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence
 
 def test_bad_option_of_the_learner(capsys):
     code, _, err = run(capsys, "train", "CartPole-v1", "--mu", "-1")
-    assert (code, err) == (2, "scal: mu is -1.0; use at least 1e-12\n")
+    assert (code, err) == (2, "scal: mu is -1.0; use a positive number\n")
     code, _, err = run(capsys, "train", "CartPole-v1", "--preset", "best")
     assert (code, err) == (2, "scal: preset is 'best'; use one of default, replayed, paper\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["train", "CartPole-v1", "--speed", "3"], "see scal train --help"),
+        (["train", "CartPole-v1", "--steps", "-5"], "steps is -5; use a whole number"),
+        (["train", "CartPole-v1", "--preset", "x", "--out", "."], "preset is 'x'; use one of"),
+        (["train", "CartPole-v1", "--out", "file"], "folder file is a file; name another"),
+        (["train", "CartPole-v1", "--out", "/proc/x"], "folder /proc/x cannot be written into"),
+        (["resume", "nowhere"], "there is no folder nowhere; name the one that was saved to"),
+        (["eval", "."], "folder . holds no checkpoint; name one that scal train or save"),
+        (["eval", "cut"], "run cut was cut off before its first checkpoint; train anew"),
+        (["report", "nowhere.json"], "there is no file nowhere.json"),
+        (["report", "cut"], "run scal bench SUITE --out cut first"),
+        (["report", "file", "--figures", "/proc/x"], "folder /proc/x cannot be written into"),
+        (
+            ["theory", "lemmas", "--out", "file"],
+            "folder file is a file or lies in one; name",
+        ),
+        (["theory", "lemmas", "--out", "file/x"], "folder file/x is a file or lies in one"),
+    ],
+)
+def test_bad_input_of_other_verbs(capsys, monkeypatch, tmp_path, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "cut" / "run.json").write_text("{}")
+    code, _, err = run(capsys, *arguments)
+    assert (code, err.count("\n")) == (2, 1)
+    assert sentence in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cut", "file"]
+
+
+def test_help_shows_the_defaults_of_the_environment_that_is_named(capsys):
+    """Eight copies of Pendulum are stepped together, one of CartPole."""
+
+    def told(*words):
+        with pytest.raises(SystemExit) as end:
+            main(["train", *words])
+        assert not end.value.code
+        text = " ".join(capsys.readouterr().out.replace("│", " ").split())
+        return text.split("--environments INT")[1].split("default:")[1].split(")")[0].strip()
+
+    assert told("CartPole-v1", "--help") == "1"
+    assert told("--steps", "1000", "Pendulum-v1", "-h") == "8"
+    assert told("--help") == "1"
+
+
+def test_whoever_has_seen_enough_is_no_error():
+    script = f"{sys.executable} -m scal.cli train --help | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_version(capsys):
@@ -120,6 +178,8 @@ def test_version(capsys):
 
 
 def test_unreachable_tolerance_is_a_failure(capsys):
+    code, out, _ = run(capsys, "solve", "inventory", "--tolerance", "1e-13")
+    assert "not within 1e-13" in out
     code, out, err = run(capsys, "solve", "inventory", "--tolerance", "1e-13", "--json")
     assert code == 1
     assert json.loads(out)["gap"] > 1e-13

@@ -27,7 +27,8 @@ def print_solution(console: Console, problem: Problem, solution: Solution, secon
     table.add_column()
     table.add_row("size", f"{mdp.n_states:,} states × {mdp.n_actions:,} actions, γ = {mdp.gamma:g}")
     middle = 0.5 * (proof.lower + proof.upper)
-    table.add_row("optimum", f"{middle:.9g} ± {0.5 * proof.gap:.1e}, proven")
+    how_well = "proven" if solution.proven else f"not within {solution.tolerance:g}"
+    table.add_row("optimum", f"{middle:.9g} ± {0.5 * proof.gap:.1e}, {how_well}")
     table.add_row("gap", f"{proof.gap:.2e}, of which rounding {proof.margin:.1e}")
     table.add_row("value error", f"{proof.value_error:.2e} in every {problem.state}, at most")
     table.add_row(f"value at {problem.state} 0", f"{solution.V[0]:.6g}")

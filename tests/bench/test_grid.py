@@ -13,7 +13,7 @@ import pytest
 
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
-from scal.bench.show import SPEED, estimate
+from scal.bench.show import BEGINNING, SPEED, estimate
 
 TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
 CELLS = [
@@ -122,6 +122,12 @@ def test_a_time_that_nobody_took_is_no_speed(tmp_path):
     grid.result(done).parent.mkdir()
     grid.result(done).write_text("{}")
     timing.write_text('{"seconds": 0.0}')
-    assert estimate(grid) == {missing: 700_000 / SPEED["ppo"]}
+    assert estimate(grid) == {missing: BEGINNING + 700_000 / SPEED["ppo"]}
     timing.write_text('{"seconds": 70.0}')
-    assert estimate(grid) == {missing: 70.0}
+    assert estimate(grid) == {missing: BEGINNING + 70.0}
+
+
+def test_compiled_runs_are_estimated_by_their_preset(tmp_path):
+    slow, fast = (Cell("scal", "CartPole-v1", 20_000, 0, 5, s) for s in ("default", "replayed"))
+    found = estimate(Grid(tmp_path, [slow, fast]))
+    assert found[slow] > 3 * (found[fast] - BEGINNING) > 100

@@ -93,7 +93,7 @@ def test_plan_and_summary(tmp_path):
 
 
 def test_a_folder_without_results(tmp_path):
-    with pytest.raises(ValueError, match="holds no results; run scal bench"):
+    with pytest.raises(ValueError, match="holds no results; run scal bench SUITE --out"):
         read([tmp_path])
 
 

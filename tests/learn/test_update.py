@@ -290,12 +290,16 @@ def test_presets_stay_finite(preset):
     ("options", "sentence"),
     [
         ({"beta": 1.0, "theta_step": "penalty"}, r"mu\*beta is 0.3 with theta_step='penalty'"),
-        ({"gamma": 1.0}, "gamma is 1.0; use at least 0 and at most"),
-        ({"mu": 0.0}, "mu is 0.0; use at least"),
-        ({"n_steps": 0}, "n_steps is 0; use at least 1"),
-        ({"s0_mix": 1.5}, "s0_mix is 1.5; use at least 0 and at most 1"),
+        ({"gamma": 1.0}, "gamma is 1.0; use a number of at least 0 and less than 1"),
+        ({"gamma": None}, "gamma is None; use a number"),
+        ({"mu": 0.0}, "mu is 0.0; use a positive number"),
+        ({"n_steps": 0}, "n_steps is 0; use a whole number of at least 1"),
+        ({"n_steps": "3"}, "n_steps is '3'; use a whole number of at least 1"),
+        ({"n_steps": True}, "n_steps is True; use a whole number"),
+        ({"cuts": "no"}, "cuts is 'no'; use True or False"),
+        ({"s0_mix": 1.5}, "s0_mix is 1.5; use a number of at least 0 and at most 1"),
         ({"units": "metres"}, "units is 'metres'; use one of state, all, raw"),
-        ({"lr_value": float("nan")}, "lr_value is nan; use at least"),
+        ({"lr_value": float("nan")}, "lr_value is nan; use a positive number"),
     ],
 )
 def test_impossible_options_are_refused(options, sentence):

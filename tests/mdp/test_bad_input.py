@@ -91,6 +91,20 @@ CASES = {
         lambda: canonical(R=put(R2, 0, 1, -INF)),
         r"P\[0, 1\] has entries but R\[0, 1\] is -inf",
     ),
+    "row that sums to one in float32 only": (
+        lambda: canonical(put(P2, 0, slice(None), np.float32([0.3, 0.7]) + np.float32(1e-7))),
+        "divide the row by its sum, in float64",
+    ),
+    "reward function": (
+        lambda: FiniteMDP.from_functions(1, 1, lambda s, a: {0: 1.0}, lambda s, a: "x", 0.9),
+        r"reward\(0, 0\) gave 'x'; return a number",
+    ),
+    "transition function": (
+        lambda: FiniteMDP.from_functions(1, 1, lambda s, a: 0, lambda s, a: 1.0, 0.9),
+        r"transition\(0, 0\) gave 0; return a dict",
+    ),
+    "no MDP to certify": (lambda: certify(P2, V=[1.0, 2.0]), "mdp is a list; pass a FiniteMDP"),
+    "V too large": (lambda: certify(canonical(), V=[1e308, 0.0]), r"V\[0\] is 1e\+308; use finite"),
     "rho0 too short": (lambda: canonical(rho0=[1.0]), "rho0 has 1 entries where 2"),
     "rho0 negative": (lambda: canonical(rho0=[1.5, -0.5]), r"rho0\[1\] is -0.5"),
     "rho0 NaN": (lambda: canonical(rho0=[NAN, 1.0]), r"rho0\[0\] is nan"),

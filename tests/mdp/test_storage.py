@@ -57,6 +57,14 @@ def test_state_rewards_and_next_state_rewards():
     P = np.array([[[0.25, 0.75]], [[1.0, 0.0]]])
     per_state = FiniteMDP.from_dense(P, [3.0, 5.0], 0.5)
     np.testing.assert_array_equal(per_state.R, [[3.0], [5.0]])
+    nowhere = FiniteMDP.from_dense(P, [[[4.0, 8.0]], [[1.0, np.nan]]], 0.5)  # P = 0 there
+    np.testing.assert_array_equal(nowhere.R, [[7.0], [1.0]])
+    both = np.repeat(P, 2, axis=1)
+    both[0, 1] = 0.0
+    rewards = np.zeros((2, 2, 2))
+    rewards[0, 1], rewards[1, 1, 0] = -np.inf, -np.inf
+    forbidden = FiniteMDP.from_dense(both, rewards, 0.5)
+    np.testing.assert_array_equal(forbidden.R, [[0.0, -np.inf], [0.0, -np.inf]])
     per_next_state = FiniteMDP.from_dense(P, [[[4.0, 8.0]], [[1.0, 9.0]]], 0.5)
     np.testing.assert_array_equal(per_next_state.R, [[7.0], [1.0]])
 

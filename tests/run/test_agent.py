@@ -23,6 +23,7 @@ from scal.mdp import linear
 from scal.run import checkpoint
 from scal.run.exact import compare
 from scal.run.spaces import encoder
+from scal.run.training import FURTHER, load_run, steps_left, train
 
 SMALL = {
     "width": 16, "lookahead_width": 16, "batch_size": 16, "replay_size": 10_000, "warmup": 100,
@@ -198,9 +199,13 @@ def test_damaged_checkpoint_falls_back_to_the_one_before(tmp_path):
     assert scal.SCAL.load(tmp_path).steps == 130
     for path in tmp_path.glob("*/manifest.json"):
         path.write_text("{")
-    with pytest.raises(ValueError, match=r"checkpoint .* is damaged .*; delete it"):
+    with pytest.raises(ValueError, match=r"checkpoint .* is damaged .*; restore it"):
         scal.SCAL.load(tmp_path)
-    with pytest.raises(ValueError, match="holds no checkpoint; train first"):
+    for path in tmp_path.glob("*/manifest.json"):
+        path.write_text('{"format": "scal-checkpoint-1"}')
+    with pytest.raises(ValueError, match=r"another version of scal \(scal-checkpoint-1, here"):
+        scal.SCAL.load(tmp_path)
+    with pytest.raises(ValueError, match="there is no folder"):
         scal.SCAL.load(tmp_path / "empty")
 
 
@@ -215,6 +220,7 @@ def test_command_line_from_training_to_evaluation(tmp_path):
     again = run("train", "CartPole-v1", "--out", "a")
     assert (again.returncode, again.stderr.count("\n")) == (2, 1)
     assert run("resume", "a", "--steps", "1000", "--quiet").returncode == 0
+    assert scal.SCAL.load(tmp_path / "a").steps == 2_000
     whole = run("train", "CartPole-v1", "--steps", "2000", "--out", "b", "--quiet", *small)
     assert whole.returncode == 0
     prints = [
@@ -238,9 +244,22 @@ def test_a_signal_saves_and_ends_cleanly(tmp_path):
             break
         time.sleep(0.2)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=120) == 0
-    agent = scal.SCAL.load(tmp_path / "run" / "checkpoints")
+    assert process.wait(timeout=120) == 130
+    agent = load_run(tmp_path / "run")
     assert agent.steps == json.loads(log.read_text().splitlines()[-1])["step"]
+    assert steps_left(tmp_path / "run", agent) == 10_000_000 - agent.steps
+
+
+def test_a_finished_run_is_extended(tmp_path):
+    agent = scal.SCAL("CartPole-v1", **FAST)
+    train(agent, 150, tmp_path / "run", progress=False)
+    assert steps_left(tmp_path / "run", load_run(tmp_path / "run")) == FURTHER
+    (tmp_path / "run" / "run.json").write_text('{"until": 900}')  # as if it had been stopped
+    train(agent, 50, tmp_path / "run", progress=False)
+    assert steps_left(tmp_path / "run", agent) == 700
+    agent.save(tmp_path / "by hand")  # not a run, but an agent nevertheless
+    assert load_run(tmp_path / "by hand").steps == 200
+    assert steps_left(tmp_path / "by hand", agent) == FURTHER
 
 
 def test_several_environments_resume_exactly(tmp_path):
@@ -260,7 +279,7 @@ def test_several_environments_resume_exactly(tmp_path):
     np.testing.assert_array_equal(observation[1:][goes_on], after[:-1][goes_on])
     assert not np.array_equal(observation[1:][~goes_on], after[:-1][~goes_on])
     assert len({episode.actions.__len__() for episode in whole.stage.episodes}) > 1
-    with pytest.raises(ValueError, match="environments is 0; use at least 1"):
+    with pytest.raises(ValueError, match="environments is 0; use a whole number of at least 1"):
         scal.SCAL("CartPole-v1", environments=0)
     with pytest.raises(ValueError, match=r"environments is 1.5; use a whole number of at least 1"):
         scal.SCAL("CartPole-v1", environments=1.5)
@@ -310,6 +329,16 @@ def test_learned_policy_against_the_optimum():
     )
     assert never.relative_gap == pytest.approx(0.158, abs=0.001)
     assert compare(scal.SCAL("CartPole-v1", **FAST)) is None
+
+
+def test_a_toy_text_environment_knows_its_mdp():
+    """Where CliffWalking ends is a state of the MDP that no agent ever sees."""
+    agent = scal.SCAL("CliffWalking-v1", **FAST)
+    found = compare(agent)
+    exact = scal.solve(scal.FiniteMDP.from_gymnasium(agent.env, 0.99))
+    assert found.optimum.V[36] == pytest.approx(exact.V[36]) == pytest.approx(-12.2478977)
+    assert len(found.values) == len(exact.V) == agent.env.observation_space.n + 1
+    assert found.policy.tolist()[:-1] == [int(agent.predict(state)) for state in range(48)]
 
 
 def test_whole_numbers_are_seen_as_levels():

@@ -51,7 +51,8 @@ def test_a_resumed_run_hides_events_beyond_its_checkpoint(tmp_path):
 
 def test_no_event_files_unless_asked_for(tmp_path):
     assert training.train(Counting(), 1_000, tmp_path, progress=False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["curve.png", "log.jsonl"]
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["curve.png", "log.jsonl", "run.json"]
 
 
 def test_missing_tensorboard_is_one_sentence(tmp_path, monkeypatch, capsys):

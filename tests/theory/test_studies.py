@@ -164,7 +164,7 @@ def test_command_runs_a_study(capsys, tmp_path):
     [
         (["chess"], "study is 'chess'; use one of lemmas, convergence"),
         (["penalty", "--seed", "-1"], "seed is -1; use a whole number of at least 0"),
-        (["penalty", "--out", "FILE"], "is a file; name a folder"),
+        (["penalty", "--out", "FILE"], "is a file or lies in one; name another"),
     ],
 )
 def test_bad_input_is_one_sentence(capsys, tmp_path, arguments, sentence):

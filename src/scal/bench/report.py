@@ -206,7 +206,10 @@ def _ratios(series: Iterable[Series]) -> str:
 def _speeds(series: Iterable[Series]) -> str:
     timed = [one for one in series if one.seconds]
     rows = [([one.env, one.who, f"{one.speed:,.0f}"], "") for one in timed]
-    note = '<p class="quiet">Interactions per second and process, evaluations included.</p>'
+    note = (
+        '<p class="quiet">Interactions per second and process, evaluations included, on '
+        "whatever machine and beside whatever else each cell was run.</p>"
+    )
     return note + _table(["environment", "who", "per second"], rows)
 
 

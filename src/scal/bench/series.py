@@ -85,7 +85,9 @@ def read(sources: Iterable[Path]) -> list[tuple[Result, float]]:
             continue
         paths = sorted((folder / "cells").glob("*.json"))
         if not paths:
-            raise ValueError(f"folder {folder} holds no results; run scal bench --out {folder}")
+            raise ValueError(
+                f"folder {folder} holds no results; run scal bench SUITE --out {folder} first"
+            )
         for path in paths:
             timing = folder / "timing" / path.name
             seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else 0.0
@@ -99,6 +101,8 @@ def pack(results: Iterable[tuple[Result, float]]) -> list[dict[str, Any]]:
 
 
 def _unpacked(path: Path) -> list[tuple[Result, float]]:
+    if not path.exists():
+        raise ValueError(f"there is no file {path}; name one of experiments/results")
     try:
         cells = json.loads(path.read_text())["cells"]
         return [
@@ -107,7 +111,8 @@ def _unpacked(path: Path) -> list[tuple[Result, float]]:
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(
-            f"file {path} holds no results; name a folder of scal bench or a file of experiments/"
+            f"file {path} holds no runs of a suite; name a folder of scal bench, or a file of "
+            "experiments/results that is called like a suite"
         ) from error
 
 

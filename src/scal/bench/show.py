@@ -14,23 +14,23 @@ from scal.bench.series import Series
 from scal.bench.statistics import interval, iqm
 from scal.envs.compiled import functional_env
 
-SPEED = {"scal": 450, "dqn": 1_500, "ppo": 700, "trpo": 1_500, "sac": 400}
-COMPILED_SPEED = 4_000
-"""Steps per second of one core, roughly; what a grid has timed itself counts more."""
+SPEED = {"scal": 550, "dqn": 1_500, "ppo": 700, "trpo": 1_200, "sac": 170}
+COMPILED_SPEED = {"default": 500, "replayed": 2_000, "paper": 2_000}
+"""Interactions of a seed per second of one core, roughly; what a grid has timed counts more."""
+BEGINNING = 20.0
+"""Seconds before a process has imported and compiled everything."""
 
 
 def estimate(grid: Grid) -> dict[Cell, float]:
     """Seconds that the missing cells will take, one at a time."""
-    speeds = dict(SPEED)
+    timed: dict[tuple[str, str, bool], float] = {}
     for cell in grid.cells:
         timing = grid.folder / "timing" / f"{cell.name}.json"
         seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else 0.0
-        if seconds and not _compiled(cell):  # none where nobody timed it
-            speeds[cell.algorithm] = int(cell.seeds * cell.steps / seconds)
+        if seconds:  # none where nobody timed it
+            timed[_kind(cell)] = cell.seeds * cell.steps / seconds
     return {
-        cell: cell.seeds
-        * cell.steps
-        / (COMPILED_SPEED if _compiled(cell) else max(speeds.get(cell.algorithm, 1_000), 1))
+        cell: BEGINNING + cell.seeds * cell.steps / timed.get(_kind(cell), _speed(cell))
         for cell in grid.missing()
     }
 
@@ -115,8 +115,16 @@ def summary(series: Iterable[Series]) -> Table:
     return table
 
 
-def _compiled(cell: Cell) -> bool:
-    return cell.algorithm == "scal" and functional_env(cell.env) is not None
+def _kind(cell: Cell) -> tuple[str, str, bool]:
+    """What cells of about one speed have in common."""
+    compiled = cell.algorithm == "scal" and functional_env(cell.env) is not None
+    return cell.algorithm, cell.settings, compiled
+
+
+def _speed(cell: Cell) -> float:
+    if _kind(cell)[2]:
+        return COMPILED_SPEED[cell.settings]
+    return SPEED[cell.algorithm]
 
 
 def _time(seconds: float) -> str:

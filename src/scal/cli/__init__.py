@@ -5,9 +5,10 @@ Exit codes: 0 success, 1 failure (the tolerance was not reached, a check failed)
 
 import contextlib
 import io
+import os
 import sys
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, get_args
 
 import tyro
 
@@ -20,6 +21,7 @@ from scal.cli.theory import Theory
 from scal.learn.config import PRESETS, Config, usual
 
 Command = Solve | Train | Resume | Eval | Bench | Report | Theory | Doctor
+VERBS = {verb.__name__.lower() for verb in get_args(Command)}
 
 
 def parse(arguments: list[str]) -> Command:
@@ -32,6 +34,8 @@ def parse(arguments: list[str]) -> Command:
     preset = following.get("--preset", "default")
     preset = preset if preset in PRESETS else "default"
     first = PRESETS[preset].discrete
+    if arguments[:1] == ["train"] and {"-h", "--help"} & set(arguments):
+        first = _of_named(arguments[1:], preset, words) or first
     command = _parse(arguments, first)
     if isinstance(command, Train):
         from scal.run.spaces import spaces_of
@@ -41,6 +45,16 @@ def parse(arguments: list[str]) -> Command:
             config = usual(preset, spaces, command.config.algorithm)
             return command if config == first else _parse(arguments, config)
     return command
+
+
+def _of_named(arguments: list[str], preset: str, words: list[str]) -> Config | None:
+    """The options for the environment that a call for help names, if it does."""
+    from scal.run.spaces import spaces_of
+
+    algorithm = "deep-alm" if "deep-alm" in words else "scal"
+    named = (spaces_of(word) for word in arguments if not word.startswith("-"))
+    spaces = next(filter(None, named), None)
+    return spaces and usual(preset, spaces, algorithm)
 
 
 def _parse(arguments: list[str], config: Config) -> Command:
@@ -61,11 +75,12 @@ def _parse(arguments: list[str], config: Config) -> Command:
             return tyro.cli(command, args=arguments, prog="scal")
     except SystemExit as end:
         if end.code:
-            raise ValueError(_sentence(said.getvalue())) from None
+            verb = f" {arguments[0]}" if arguments[:1] and arguments[0] in VERBS else ""
+            raise ValueError(_sentence(said.getvalue(), f"scal{verb} --help")) from None
         raise
 
 
-def _sentence(box: str) -> str:
+def _sentence(box: str, help: str) -> str:
     """The message that tyro prints between a title and a hint, in a box or between rules."""
     groups: list[list[str]] = [[]]
     for line in box.splitlines():
@@ -76,7 +91,7 @@ def _sentence(box: str) -> str:
             groups[-1].append(words)
     message = " ".join(groups[min(1, len(groups) - 1)])
     message = message.removeprefix("Error parsing __tyro-dummy-inner__.config: ")
-    return message if "; " in message else f"{message}; see scal --help"
+    return message if "; " in message else f"{message}; see {help}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -93,6 +108,9 @@ def main(arguments: list[str] | None = None) -> int:
     except MemoryError:
         print("scal: there is not enough memory for this problem; make it smaller", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever read the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (RuntimeError, OSError) as error:
         print(f"scal: {error}", file=sys.stderr)
         return 1

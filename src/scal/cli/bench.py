@@ -6,7 +6,7 @@ from pathlib import Path
 import tyro
 from rich.console import Console
 
-from scal.cli.targets import check_target
+from scal.cli.targets import check_folder, check_target
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Bench:
         if self.dry_run:
             console.print(show.plan(grid, self.workers or 1))
             return 0
+        check_folder(grid.folder)
         runner = (
             runners.Processes(self.workers or 1)
             if self.runner == "local"
@@ -66,7 +67,7 @@ class Report:
     """Turn results of `scal bench` into one HTML page."""
 
     folders: tyro.conf.Positional[tuple[Path, ...]]
-    """Folders of results, or files of experiments/results."""
+    """Folders of results, or files of experiments/results that are called like a suite."""
     out: str = "report.html"
     """The page."""
     figures: Path | None = None
@@ -77,6 +78,8 @@ class Report:
         from scal.bench import report
 
         check_target(self.out, {".html"})
+        if self.figures is not None:
+            check_folder(self.figures)
         if not self.folders:
             raise ValueError("no folder of results is named; use scal report bench/SUITE")
         print(f"wrote {report.write(self.folders, Path(self.out))}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from scal import present
-from scal.cli.targets import check_target
+from scal.cli.targets import check_folder, check_target
 from scal.learn.config import DISCRETE, Config
 
 if TYPE_CHECKING:
@@ -47,11 +47,15 @@ class Train:
     def run(self) -> int:
         """Train, save, say how well it does."""
         from scal.run import training
+        from scal.run.agent import check_budget
 
+        check_budget(self.steps, training.EVERY)
         last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
         default = Path("runs") / f"{self.env.replace('/', '-')}-{self.seed}{last}"
+        agent = self._agent()
         folder = training.check_free(self.out or default)
-        return _train(self._agent(), self.steps, folder, self.quiet, self.tensorboard)
+        check_folder(folder)
+        return _train(agent, self.steps, folder, self.quiet, self.tensorboard)
 
     def _agent(self) -> "SCAL | Seeds | Siblings":
         from scal.envs.compiled import functional_env
@@ -75,22 +79,26 @@ class Train:
 
 @dataclass(frozen=True)
 class Resume:
-    """Go on with a run, exactly as if it had never stopped."""
+    """Go on with a run that was stopped, exactly as if it had not been; or with a finished one."""
 
     folder: tyro.conf.Positional[Path]
     """Folder of the run."""
-    steps: int = 50_000
-    """Further interactions."""
+    steps: int | None = None
+    """Further interactions; if left out, those that are missing, and 50,000 if none are."""
     quiet: bool = False
     """No progress bar."""
 
     def run(self) -> int:
         """Load the newest checkpoint and train on."""
         from scal.run import training
+        from scal.run.agent import check_budget
 
         tensorboard = (self.folder / "tensorboard").is_dir()
+        if self.steps is not None:
+            check_budget(self.steps, training.EVERY)
         agent = training.open_run(self.folder)
-        return _train(agent, self.steps, self.folder, self.quiet, tensorboard)
+        steps = training.steps_left(self.folder, agent) if self.steps is None else self.steps
+        return _train(agent, steps, self.folder, self.quiet, tensorboard)
 
 
 @dataclass(frozen=True)
@@ -172,10 +180,11 @@ def _train(
 
     if agent.memory:
         print(agent.memory)
+    last = agent.steps + steps
     finished = training.train(agent, steps, folder, not quiet, tensorboard)
     if not finished:
-        print(f"stopped at step {agent.steps:,}, saved; scal resume {folder} goes on")
-        return 0
+        print(f"stopped at step {agent.steps:,} of {last:,}, saved; scal resume {folder} goes on")
+        return 130
     report = summary(agent.evaluate(10))
     count = len(report.get("seeds", []))
     over = f" over {count} {'seed' if count == 1 else 'seeds'}" if count else ""

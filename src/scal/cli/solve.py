@@ -59,6 +59,8 @@ class Solve:
                         "upper": proof.upper,
                         "lower": proof.lower,
                         "gap": proof.gap,
+                        "tolerance": self.tolerance,
+                        "proven": solution.proven,
                         "iterations": solution.iterations,
                         "seconds": seconds,
                         "policy": solution.policy.tolist(),

@@ -8,6 +8,7 @@ import tyro
 from rich.console import Console
 
 from scal import present
+from scal.cli.targets import check_folder
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class Theory:
             raise ValueError(f"study is {self.study!r}; use one of {', '.join(STUDIES)}, or all")
         if self.seed < 0:
             raise ValueError(f"seed is {self.seed}; use a whole number of at least 0")
-        if self.out.exists() and not self.out.is_dir():
-            raise ValueError(f"folder {self.out} is a file; name a folder")
+        check_folder(self.out)
         self.out.mkdir(parents=True, exist_ok=True)
         missed = 0
         for study in STUDIES.values() if self.study == "all" else [STUDIES[self.study]]:

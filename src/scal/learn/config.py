@@ -8,7 +8,7 @@ for the few numbers that depend on the kind of actions, and on whether frames ar
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
 if TYPE_CHECKING:
     from scal.envs.functional import Spaces
@@ -125,7 +125,7 @@ class Config:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            _check(field.name, getattr(self, field.name))
+            _check(field, getattr(self, field.name))
         if isinstance(self.kappa, int | float) and self.penalized and self.kappa <= 1.0:
             raise ValueError(
                 f"mu*beta is {self.kappa:g} with theta_step='penalty', so that x would flip sign; "
@@ -143,9 +143,10 @@ class Config:
         return self.algorithm == "scal" and self.theta_step == "penalty"
 
 
-_BOUNDS: dict[str, tuple[float, float]] = {
-    "gamma": (0.0, 1.0 - 1e-9),
-    "gamma_start": (0.0, 1.0 - 1e-9),
+_TINY, _BELOW_ONE, _INFINITY = 1e-12, 1.0 - 1e-9, float("inf")
+_BOUNDS = {
+    "gamma": (0.0, _BELOW_ONE),
+    "gamma_start": (0.0, _BELOW_ONE),
     "inner_tolerance": (0.0, 1.0),
     "flow": (0.0, 1.0),
     "replay_share": (0.0, 1.0),
@@ -153,42 +154,35 @@ _BOUNDS: dict[str, tuple[float, float]] = {
     "average_share": (0.0, 1.0),
     "s0_mix": (0.0, 1.0),
     "epsilon": (0.0, 1.0),
-    "warmup": (0, float("inf")),
-    "slack_scale": (0.0, float("inf")),
-    "entropy": (0.0, float("inf")),
+    "warmup": (0, _INFINITY),
+    "slack_scale": (0.0, _INFINITY),
+    "entropy": (0.0, _INFINITY),
 }
-_AT_LEAST_ONE = {
-    "n_steps", "batch_size", "replay_size", "period_value", "period_multiplier", "anneal_steps",
-    "width", "lookahead_width", "depth", "environments", "first_episode", "update_every",
-    "inner_steps",
-}  # fmt: skip
-_CHOICES = {
-    "algorithm": ("scal", "deep-alm"),
-    "units": ("state", "all", "raw"),
-    "slack": ("closed", "lookahead", "network"),
-    "normalize_observations": ("auto", "yes", "no"),
-    "multiplier": ("ratio", "density"),
-    "theta_step": ("regression", "penalty"),
-    "order": ("jacobi", "gauss_seidel"),
-    "targets": ("polyak", "copy"),
-    "sampling": ("uniform", "proportional"),
-}
+"""Of all others, whole numbers are at least 1 and numbers are positive."""
 
 
-def _check(name: str, value: Any) -> None:
-    if name in _CHOICES:
-        if value not in _CHOICES[name]:
-            raise ValueError(f"{name} is {value!r}; use one of {', '.join(_CHOICES[name])}")
-    elif isinstance(value, bool):
-        return
-    elif name in _AT_LEAST_ONE and isinstance(value, float):
-        raise ValueError(f"{name} is {value!r}; use a whole number of at least 1")
-    elif isinstance(value, int | float):  # traced numbers of a sweep pass unchecked
-        tiny = 1 if name in _AT_LEAST_ONE else 1e-12
-        low, high = _BOUNDS.get(name, (tiny, float("inf")))
-        if not low <= value <= high:
-            upper = "" if high == float("inf") else f" and at most {high:g}"
-            raise ValueError(f"{name} is {value!r}; use at least {low:g}{upper}")
+def _check(field: "dataclasses.Field[Any]", value: Any) -> None:
+    """Raise ValueError if an option cannot have this value."""
+    name, kinds = field.name, get_args(field.type) or (field.type,)
+    if get_origin(field.type) is Literal:
+        if value not in kinds:
+            raise ValueError(f"{name} is {value!r}; use one of {', '.join(kinds)}")
+    elif bool in kinds:
+        if not isinstance(value, bool):
+            raise ValueError(f"{name} is {value!r}; use True or False")
+    elif isinstance(value, str | int | float) or (value is None and type(None) not in kinds):
+        _check_number(name, value, whole=int in kinds)  # numbers of a sweep are traced
+
+
+def _check_number(name: str, value: Any, whole: bool) -> None:
+    low, high = _BOUNDS.get(name, (1 if whole else _TINY, _INFINITY))
+    fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+    if not fits or not low <= value <= high:
+        wanted = "a positive number" if low == _TINY else f"a number of at least {low:g}"
+        most = f" and at most {high:g}" if high == 1.0 else ""
+        most = " and less than 1" if high == _BELOW_ONE else most
+        wanted = wanted.replace("number", "whole number") if whole else wanted
+        raise ValueError(f"{name} is {value!r}; use {wanted}{most}")
 
 
 SCREEN: dict[str, Any] = {

@@ -24,6 +24,7 @@ from scal.mdp import linear
 from scal.mdp.dynamic import SWEEPS
 from scal.mdp.model import FiniteMDP
 from scal.mdp.policies import (
+    check_mdp,
     check_multipliers,
     check_pairs,
     check_policy,
@@ -105,6 +106,7 @@ def certify(
     >>> certify(mdp, V=[4.0]).accepts(), certify(mdp, policy=[0]).accepts()
     (True, False)
     """
+    check_mdp(mdp)
     if V is None and policy is None and x is None:
         raise ValueError("certify was given nothing to judge; pass V, policy or x")
     return judge(

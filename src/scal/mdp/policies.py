@@ -15,6 +15,9 @@ from scal.mdp import validate
 from scal.mdp.model import FiniteMDP
 from scal.mdp.types import Actions, Array, Policy
 
+LARGEST_VALUE = 1e150
+"""Of |V|: its square is a number too."""
+
 
 def policy_from_values(mdp: FiniteMDP, V: ArrayLike) -> Actions:
     """The greedy policy of V, shape (S,); the lowest action among equals."""
@@ -59,13 +62,21 @@ def check_policy(mdp: FiniteMDP, policy: Any) -> Policy:
     return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 
+def check_mdp(mdp: Any) -> None:
+    """A `FiniteMDP`."""
+    if not isinstance(mdp, FiniteMDP):
+        raise ValueError(
+            f"mdp is a {type(mdp).__name__}; pass a FiniteMDP, such as FiniteMDP.from_dense(P, R)"
+        )
+
+
 def check_values(mdp: FiniteMDP, V: Any) -> Array:
     """Finite values, one per state."""
     array = validate.real_array("V", V, [1])
     if array.size != mdp.n_states:
         raise ValueError(f"V has {array.size} entries where {mdp.n_states} are needed; make it fit")
-    for s in np.flatnonzero(~np.isfinite(array)):
-        raise ValueError(f"V[{s}] is {array[s]:g}; use finite values")
+    for s in np.flatnonzero(~(np.abs(array) < LARGEST_VALUE)):
+        raise ValueError(f"V[{s}] is {array[s]:g}; use finite values below {LARGEST_VALUE:g}")
     return array
 
 

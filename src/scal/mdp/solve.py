@@ -15,7 +15,7 @@ from scal.mdp.alm import augmented_lagrangian_method
 from scal.mdp.certificate import Certificate, judge
 from scal.mdp.dynamic import Iteration, Outcome
 from scal.mdp.model import FiniteMDP
-from scal.mdp.policies import check_weights
+from scal.mdp.policies import check_mdp, check_weights
 from scal.mdp.programs import solve_program
 from scal.mdp.types import Actions, Array
 
@@ -97,11 +97,10 @@ def solve(
     >>> solution.V, solution.policy, solution.certificate.accepts()
     (array([4.]), array([1]), True)
     """
-    if not isinstance(mdp, FiniteMDP):
-        raise ValueError(f"mdp is a {type(mdp).__name__}; pass a FiniteMDP")
+    check_mdp(mdp)
     if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"method is {method!r}; use one of {', '.join(METHODS)}")
-    if not (isinstance(tolerance, int | float) and tolerance > 0.0):
+    if not (isinstance(tolerance, int | float | np.number) and tolerance > 0.0):
         raise ValueError(f"tolerance is {tolerance!r}; use a positive number such as 1e-6")
     _check_options(method, options)
     weights = check_weights(mdp, w)
@@ -137,7 +136,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
     for name, value in options.items():
         if name not in known:
             raise ValueError(f"option {name!r} is unknown to {method}; use {', '.join(known)}")
-        kinds = int | float if name == "mu" else int
+        kinds = int | float | np.number if name == "mu" else int | np.integer
         if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < np.inf:
             wanted = "number" if name == "mu" else "whole number"
             raise ValueError(f"{name} is {value!r}; use a positive {wanted}")

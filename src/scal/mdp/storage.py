@@ -53,7 +53,9 @@ def from_dense(P: ArrayLike, R: ArrayLike, order: str, feasible: ArrayLike | Non
             raise ValueError(
                 f"R has shape {rewards.shape} where P has {cube.shape}; make them equal"
             )
-        rewards = np.einsum("ijk,ijk->ij", cube, rewards)
+        forbidden = np.isneginf(rewards).all(axis=2)
+        possible = np.where(cube > 0, rewards, 0.0)  # whatever stands where nothing leads
+        rewards = np.where(forbidden, -np.inf, np.einsum("ijk,ijk->ij", cube, possible))
     return _masked(sp.csr_array(cube.reshape(S * A, S)), _per_pair(rewards, S, A), feasible)
 
 
@@ -120,7 +122,7 @@ def from_functions(
             outcomes = transition(s, a)
             before = len(indices)
             if outcomes is not None:
-                R[s, a] = reward(s, a)
+                R[s, a] = _number(reward(s, a), f"reward({s}, {a})")
                 pairs = outcomes.items() if isinstance(outcomes, Mapping) else outcomes
                 for next_state, probability in _checked(pairs, s, a, n_states):
                     indices.append(next_state)
@@ -186,9 +188,20 @@ def _masked(P: sp.csr_array, R: Array, feasible: ArrayLike | None) -> Rows:
     return P, R
 
 
+def _number(value: Any, name: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} gave {value!r}; return a number") from None
+
+
 def _checked(
     pairs: Iterable[tuple[int, float]], s: int, a: int, n_states: int
 ) -> Iterable[tuple[int, float]]:
+    if not isinstance(pairs, Iterable):
+        raise ValueError(
+            f"transition({s}, {a}) gave {pairs!r}; return a dict {{s': p}} or pairs (s', p)"
+        )
     for pair in pairs:
         try:
             next_state, probability = pair

@@ -60,8 +60,9 @@ class SCAL:
         preset: str = "default",
         **options: Any,
     ) -> None:
-        if not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED:
             raise ValueError(f"seed is {seed!r}; use a whole number from 0 to {LARGEST_SEED}")
+        seed = int(seed)
         self.factory = factory_of(env)
         self.env = self.factory()
         self.env_id = self.env.spec.id if self.env.spec else None
@@ -115,7 +116,7 @@ class SCAL:
 
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
-        check_budget(steps, every)
+        steps = check_budget(steps, every)
         self.config = annealed(self.config, steps)
         carry = self._begun()
         actions = np.asarray(carry.choice.action)
@@ -289,12 +290,12 @@ def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def check_budget(steps: int, every: int) -> None:
-    """Raise ValueError if that is no way to learn."""
-    if steps < 0:
-        raise ValueError(f"steps is {steps}; use a whole number of at least 0")
-    if every < 1:
-        raise ValueError(f"every is {every}; use a whole number of at least 1")
+def check_budget(steps: int, every: int) -> int:
+    """The steps; ValueError if that is no way to learn."""
+    for name, number, least in (("steps", steps, 0), ("every", every, 1)):
+        if not isinstance(number, int | np.integer) or number < least:
+            raise ValueError(f"{name} is {number!r}; use a whole number of at least {least}")
+    return int(steps)
 
 
 def check_finite(numbers: Any, step: int) -> None:
@@ -314,6 +315,7 @@ def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: b
     for name in options:
         if name not in known:
             raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
+    options = {n: v.item() if isinstance(v, np.generic) else v for n, v in options.items()}
     config = usual(preset, spaces, options.get("algorithm", "scal"))
     config = dataclasses.replace(config, **options)
     if config.slack == "lookahead" and config.algorithm != "scal":

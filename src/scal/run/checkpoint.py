@@ -22,6 +22,8 @@ from safetensors.numpy import save as save_tensors
 
 FORMAT = "scal-checkpoint-6"
 KEPT = 2
+RUNS = "checkpoints"
+"""Where a run has them, in its folder."""
 
 
 def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
@@ -43,10 +45,14 @@ def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
 
 
 def latest(folder: Path) -> Path:
-    """The newest checkpoint that can be read."""
-    found = _all(folder)
+    """The newest checkpoint that can be read, in a folder of checkpoints or of a run."""
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder}; name the one that was saved to")
+    found = sorted([*_all(folder), *_all(folder / RUNS)], key=lambda path: path.name)
     if not found:
-        raise ValueError(f"folder {folder} holds no checkpoint; train first")
+        raise ValueError(
+            f"folder {folder} holds no checkpoint; name one that scal train or save has written"
+        )
     problems = []
     for path in reversed(found):
         try:
@@ -62,15 +68,20 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         manifest = json.loads((path / "manifest.json").read_text())
         blob = (path / "arrays.safetensors").read_bytes()
-        if manifest["format"] != FORMAT:
-            raise ValueError(f"its format is {manifest['format']!r}")
-        if hashlib.sha256(blob).hexdigest() != manifest["sha256"]:
+        other = manifest["format"] != FORMAT
+        if not other and hashlib.sha256(blob).hexdigest() != manifest["sha256"]:
             raise ValueError("its arrays are not those that were written")
-        return load_tensors(blob), manifest
+        arrays = {} if other else load_tensors(blob)
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         raise ValueError(
-            f"checkpoint {path} is damaged ({error}); delete it to use the one before"
+            f"checkpoint {path} is damaged ({error}); restore it from a copy, or train anew"
         ) from None
+    if other:
+        raise ValueError(
+            f"checkpoint {path} is of another version of scal ({manifest['format']}, here "
+            f"{FORMAT}); use the version that wrote it, or train anew"
+        )
+    return arrays, manifest
 
 
 def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:

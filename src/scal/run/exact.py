@@ -1,8 +1,10 @@
 """A learned policy against the exact optimum, where the environment knows its own MDP."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
@@ -53,13 +55,18 @@ class Comparison:
 def known_mdp(agent: "SCAL | Siblings", gamma: float) -> FiniteMDP | None:
     """The MDP behind an agent's environment, if the environment says."""
     problem: Any = getattr(agent.env.unwrapped, "problem", None)
+    if isinstance(getattr(agent.env.unwrapped, "P", None), Mapping):
+        return FiniteMDP.from_gymnasium(agent.env, gamma)
     mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None
     return mdp
 
 
 def greedy_policy(agent: "SCAL", mdp: FiniteMDP) -> NDArray[np.int64]:
-    """The agent's action in every state."""
-    return np.array([int(agent.predict(state)) for state in range(mdp.n_states)])
+    """The agent's action in every state; where an episode has ended, it has none."""
+    space = agent.env.observation_space
+    seen = int(space.n) if isinstance(space, gym.spaces.Discrete) else mdp.n_states
+    actions = [int(agent.predict(state)) for state in range(seen)]
+    return np.array(actions + [0] * (mdp.n_states - seen))
 
 
 def compare(agent: "SCAL", gamma: float = GAMMA) -> Comparison | None:

@@ -68,14 +68,16 @@ def show_progress(lines: Iterator[Record], done: int, total: int) -> Iterator[Re
         TimeRemainingColumn(),
     )
     with Progress(*columns) as bar:
-        task = bar.add_task("", total=total, completed=done, speed="", score="–")
+        task, score = bar.add_task("", total=total, completed=done, speed="", score="–"), "–"
         for line in lines:
             speed = bar.tasks[0].speed
+            if line["return"] is not None:  # no episode may have ended since the last record
+                score = f"{line['return']:.1f}"
             bar.update(
                 task,
                 completed=line["step"],
                 speed=f"{speed:,.0f}/s" if speed else "",
-                score="–" if line["return"] is None else f"{line['return']:.1f}",
+                score=score,
             )
             yield line
         bar.update(task, completed=total)

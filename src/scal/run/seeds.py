@@ -74,7 +74,7 @@ class Seeds:
         multiple of these. All stretches have one length, so that one program learns and one fills
         the buffer.
         """
-        check_budget(steps, every)
+        steps = check_budget(steps, every)
         self.config = annealed(self.config, steps)
         stride = compiled.stride(self.config)
         steps, warmup = (stride * -(-n // stride) for n in (steps, self.config.warmup))

@@ -97,7 +97,7 @@ class Siblings:
 
         With several environments the number of steps is rounded up to a multiple of theirs.
         """
-        check_budget(steps, every)
+        steps = check_budget(steps, every)
         self.config = annealed(self.config, steps)
         carry = self._begun()
         last, copies = self.steps + steps, self.config.environments

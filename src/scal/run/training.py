@@ -1,11 +1,13 @@
 """A training run in a folder: records, checkpoints, and a clean end whenever it is stopped.
 
+DIR/run.json           where the run should end
 DIR/log.jsonl          a line every 1,000 steps
 DIR/tensorboard/       the same for TensorBoard, if asked for
 DIR/checkpoints/       the last two
 DIR/curve.png          at the end
 """
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -19,6 +21,8 @@ from scal.run.seeds import Seeds
 from scal.run.siblings import Siblings
 
 EVERY = 1_000
+FURTHER = 50_000
+"""Steps by which a finished run is extended."""
 CHECKPOINT_EVERY = 10_000
 
 
@@ -37,7 +41,9 @@ class Learning(Protocol):
 
 def check_free(path: Path) -> Path:
     """The folder of a new run; one that holds something already is refused."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"folder {path} is a file; name another with --out")
+    if path.exists() and any(path.iterdir()):
         raise ValueError(
             f"folder {path} is not empty; choose another with --out, or use scal resume {path}"
         )
@@ -46,13 +52,25 @@ def check_free(path: Path) -> Path:
 
 def load_run(path: Path) -> SCAL | Seeds | Siblings:
     """The agent of a run, or its seeds, at the newest checkpoint."""
-    folder = path / "checkpoints"
-    if not folder.is_dir():
-        raise ValueError(f"folder {path} holds no checkpoint; delete it and use scal train")
-    _, facts = checkpoint.read(checkpoint.latest(folder))
+    if (path / "run.json").exists() and not (path / checkpoint.RUNS).exists():
+        raise ValueError(f"run {path} was cut off before its first checkpoint; train anew")
+    _, facts = checkpoint.read(checkpoint.latest(path))
     if "siblings" in facts:
-        return Siblings.load(folder)
-    return Seeds.load(folder) if "seeds" in facts else SCAL.load(folder)
+        return Siblings.load(path)
+    return Seeds.load(path) if "seeds" in facts else SCAL.load(path)
+
+
+def steps_left(path: Path, agent: Learning) -> int:
+    """Steps to the end that a run was stopped before; if it got there, `FURTHER`."""
+    return max(_until(path) - agent.steps, 0) or FURTHER
+
+
+def _until(path: Path) -> int:
+    """Where the run should end, 0 if nobody can tell."""
+    try:
+        return int(json.loads((path / "run.json").read_text())["until"])
+    except (OSError, ValueError, KeyError):
+        return 0
 
 
 def open_run(path: Path) -> SCAL | Seeds | Siblings:
@@ -71,7 +89,7 @@ def train(
     agent: Learning, steps: int, folder: Path, progress: bool, tensorboard: bool = False
 ) -> bool:
     """Learn `steps` more, on record; False if a signal stopped it, with everything saved."""
-    log, checkpoints = folder / "log.jsonl", folder / "checkpoints"
+    log, checkpoints = folder / "log.jsonl", folder / checkpoint.RUNS
     events = (
         record.tensorboard(folder / "tensorboard", agent.steps) if tensorboard else nullcontext()
     )
@@ -81,6 +99,8 @@ def train(
     finished, saved = True, agent.steps
     with events as add_event, _signals() as stopped:
         folder.mkdir(parents=True, exist_ok=True)
+        until = max(agent.steps + steps, _until(folder))
+        (folder / "run.json").write_text(json.dumps({"until": until}) + "\n")
         for line in lines:
             record.append(log, line)
             if add_event:
@@ -99,7 +119,7 @@ def train(
 
 def digest(folder: Path) -> str:
     """sha256 of the arrays of the newest checkpoint."""
-    return str(checkpoint.read(checkpoint.latest(folder / "checkpoints"))[1]["sha256"])
+    return str(checkpoint.read(checkpoint.latest(folder))[1]["sha256"])
 
 
 @contextmanager

@@ -18,6 +18,9 @@ Act = Callable[[Any], Any]
 """From an observation to an action, both as the environment has them."""
 
 
+os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures are drawn for a file, not a screen
+
+
 def film(path: Path, env: gym.Env[Any, Any], act: Act, seed: int) -> None:
     """Play the episode of that seed into an .mp4 or .gif file, which is there whole or not."""
     kind = path.suffix.lower()
