@@ -17,6 +17,10 @@ from typing import Any
 
 import tyro
 
+LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
+LEARNERS = {"scal": "default", "ppo": "zoo", "trpo": "zoo", "sac": "zoo"}
+"""Those of figure 6, with their settings."""
+
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -34,13 +38,15 @@ Contender = Callable[[int, int], tuple[Callable[[], Any], Settings]]
 """(units of work, seed) → the work, and the settings it is done with."""
 
 
-def scal_loop(env: str, steps: int, seed: int) -> tuple[Callable[[], Any], Settings]:
-    """`scal.SCAL` in a Gymnasium environment, with as many networks as its rivals have."""
+def scal_loop(
+    env: str, steps: int, seed: int, preset: str = "replayed"
+) -> tuple[Callable[[], Any], Settings]:
+    """`scal.SCAL` in a Gymnasium environment, with as many networks as its rivals have or more."""
     import jax
 
     import scal
 
-    agent = scal.SCAL(env, seed=seed, preset="replayed").learn(WARM_UP)
+    agent = scal.SCAL(env, seed=seed, preset=preset).learn(WARM_UP)
     work = lambda: jax.block_until_ready(agent.learn(steps).learner)  # noqa: E731
     return work, dataclasses.asdict(agent.config)
 
@@ -100,6 +106,27 @@ def stable_baselines(
         assert agent._n_updates - before == steps, "not one update per step"
 
     return work, settings
+
+
+def of_figure_6(
+    algorithm: str, env: str, steps: int, seed: int
+) -> tuple[Callable[[], Any], Settings]:
+    """A learner of figure 6 with all of its settings, past the start of its learning."""
+    from scal.bench import baselines
+    from scal.bench.cell import Cell
+
+    if algorithm == "scal":
+        return scal_loop(env, steps, seed, LEARNERS[algorithm])
+    begin = (("learning_starts", WARM_UP // 2),) if algorithm == "sac" else ()
+    cell = Cell(algorithm, env, 300_000, seed, settings=LEARNERS[algorithm], options=begin)
+    model = baselines.Rival(cell).model.learn(WARM_UP)
+
+    def work() -> None:
+        before = model.num_timesteps
+        model.learn(steps, reset_num_timesteps=False)
+        assert model.num_timesteps - before == steps, "not a whole number of rollouts"
+
+    return work, baselines.settings_of(cell)
 
 
 def replay_draws(
@@ -165,6 +192,11 @@ CONTENDERS: dict[str, Contender] = {
     for how in ("call", "program")
     for env, size in (("cartpole", 4), ("halfcheetah", 17))
     for stored in (10_000, 1_000_000)
+}
+CONTENDERS |= {
+    f"{algorithm}-{env}": partial(of_figure_6, algorithm, env)
+    for algorithm in LEARNERS
+    for env in LOCOMOTION
 }
 
 

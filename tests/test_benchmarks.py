@@ -6,8 +6,11 @@ import json
 import jax
 import numpy as np
 import pytest
-from benchmarks import contenders, learn
+from benchmarks import clock, contenders, learn
 from rich.console import Console
+
+from scal.bench import suites
+from scal.bench.series import gather
 
 
 @pytest.mark.parametrize("size", [4, 17])
@@ -69,10 +72,43 @@ def test_ratios_are_those_of_median_speeds():
 
 def test_every_claim_is_about_contenders_that_exist():
     named = {name for claim in learn.CLAIMS for name in (claim.ours, claim.rival)}
-    assert named == set(contenders.CONTENDERS)
+    by_the_clock = {f"{cell.algorithm}-{cell.env}" for cell in suites.continuous()}
+    assert named | by_the_clock == set(contenders.CONTENDERS)
+    assert set(clock.UNITS) == set(contenders.LEARNERS)
+    assert {(cell.algorithm, cell.settings) for cell in suites.continuous()} == set(
+        contenders.LEARNERS.items()
+    )
     assert set(learn.UNITS) == {name for name in named if not name.startswith("replay")}
 
 
 def test_a_contender_that_fails_says_why():
     with pytest.raises(RuntimeError, match=r"no-such failed:(.|\n)*KeyError: 'no-such'"):
         learn.measured_alone("no-such", 1, 0)
+
+
+def test_returns_by_the_clock_are_read_off_the_curves():
+    """100 steps/s: after 60 s half way between marks, after 120 s at the end, then over."""
+
+    def result(seed, returns, **facts):
+        cell = {"algorithm": "ppo", "env": "Hopper-v5", "steps": 12_000, "seed": seed, "seeds": 1}
+        cell |= {"settings": "zoo", "options": [], "evaluations": 3, "gradients": False} | facts
+        return {"cell": cell, "steps": [4_000, 8_000, 12_000], "returns": [returns]}, 1.0
+
+    measured = [result(1, [0.0, 10.0, 20.0]), result(2, [10.0, 20.0, 50.0])]
+    others = [result(1, [1.0, 2.0, 3.0], settings="default"), result(1, [9.0] * 3, env="Ant-v5")]
+    speeds = {"ppo-Hopper-v5": 100.0}
+    found = clock.rows(gather(measured + others), speeds)
+    assert found == [["Hopper-v5", "PPO (zoo)", "2", "100", "10", "35", "(35)"]]
+    assert clock.rows(gather(measured), {"ppo-Hopper-v5": 1.0})[0][-1] == "5"
+
+
+def test_the_page_shows_the_measured_table():
+    report = json.loads(clock.RESULTS.read_text())
+    assert report["clean"] is True
+    assert clock.markdown(report) in (clock.CURVES.parents[2] / "docs" / "results.md").read_text()
+
+
+def test_a_learner_of_figure_6_is_timed_on_its_own_steps():
+    work, settings = contenders.CONTENDERS["scal-Hopper-v5"](8, 0)
+    assert work().updates == contenders.WARM_UP - settings["warmup"] + 8
+    assert settings["slack"] == "lookahead"
