@@ -99,6 +99,7 @@ def measure(
     abreast: bool = False,
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
+    measured = provenance()
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
     # seed by seed: a run that is cut off has measured as much of every task
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
@@ -112,12 +113,12 @@ def measure(
         grid.forget()
         forget(tasks, variant)
     for cell in set(wanted) - set(grid.missing()):  # done, but a run before this one was cut off
-        file(grid, cell, wanted[cell], variant, console)
+        file(grid, cell, wanted[cell], variant, measured, console)
     for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
         if event.state == "done":
-            file(grid, event.cell, wanted[event.cell], variant, console)
+            file(grid, event.cell, wanted[event.cell], variant, measured, console)
     return load()
 
 
@@ -128,12 +129,18 @@ def forget(tasks: list[Task], variant: str) -> None:
     write_json(RESULTS, results)
 
 
-def file(grid: Grid, cell: Cell, task: Task, variant: str, console: Console) -> None:
+def file(
+    grid: Grid,
+    cell: Cell,
+    task: Task,
+    variant: str,
+    measured: dict[str, Any],
+    console: Console,
+) -> None:
     """Add the curves of a cell to the results, which others may have changed meanwhile."""
-    results, measured = load(), provenance()
-    entry = _entry(results, variant, task) | {"measured": measured}
-    found = json.loads(grid.result(cell).read_text())[task.score]
-    for seed, curve in enumerate(found, cell.seed):
+    results, result = load(), json.loads(grid.result(cell).read_text())
+    entry = _entry(results, variant, task) | {"measured": measured, "config": result["config"]}
+    for seed, curve in enumerate(result[task.score], cell.seed):
         entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
     results.setdefault(variant, {})[task.name] = entry

@@ -83,10 +83,14 @@ def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_pat
     before = {"seeds": {"1": {"curve": [1.0] * 10, "commit": "a" * 40}}}
     write_json(learning.RESULTS, {"default": {task.name: before}, "paper": {}})
     (cell,) = learning.cells(task, "default")
-    write_json(tmp_path / "cells" / f"{cell.name}.json", {"returns": [[2.0] * 10, [3.0] * 10]})
+    write_json(
+        tmp_path / "cells" / f"{cell.name}.json",
+        {"returns": [[2.0] * 10, [3.0] * 10], "config": {"mu": 0.3}},
+    )
     runner, console = Processes(), Console(quiet=True)
     found = learning.measure([task], "default", runner, console, missing=True)
     assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
+    assert found["default"][task.name]["config"] == {"mu": 0.3}
     assert set(found) == {"default", "paper"}
     learning.forget([task], "default")
     assert not len(learning.curves(learning.load(), "default", task))

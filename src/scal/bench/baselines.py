@@ -116,7 +116,7 @@ class Rival:
         torch.set_num_threads(1)
         settings = {name: _meant(value) for name, value in settings_of(cell).items()}
         copies, normal = settings.pop("n_envs", 1), settings.pop("normalize", False)
-        self.seed, self.env_id, self.env = cell.seed, cell.env, _make(cell.env)
+        self.seed, self.env_id, self.env = cell.seed, cell.env, make(cell.env)
         envs = vectors.DummyVecEnv([partial(_make, cell.env) for _ in range(copies)])
         if normal:
             envs = vectors.VecNormalize(envs, gamma=settings.get("gamma", 0.99))

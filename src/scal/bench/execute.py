@@ -18,6 +18,7 @@ import numpy as np
 from scal.bench import baselines, gradients
 from scal.bench.cell import Cell, Score, score
 from scal.envs.compiled import functional_env
+from scal.learn.config import Config
 from scal.run import exact
 from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
@@ -37,9 +38,10 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
 
     `work` is a folder to go on from, `helpers` step the environments of several seeds.
     """
-    begun = time.monotonic()
+    begun, used = time.monotonic(), {}
     if cell.algorithm == "scal":
-        scores, seconds = _learn_scal(cell, work, helpers)
+        scores, seconds, config = _learn_scal(cell, work, helpers)
+        used = {"config": dataclasses.asdict(config)}
     else:
         scores, seconds = baselines.learn(cell), time.monotonic() - begun
     curves = {
@@ -50,6 +52,7 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     result = {
         "cell": dataclasses.asdict(cell),
         "versions": {name: _version(name) for name in PACKAGES},
+        **used,
         "steps": cell.marks,
         **curves,
     }
@@ -58,7 +61,7 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     return result, seconds
 
 
-def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float]:
+def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float, Config]:
     compiled = functional_env(cell.env) is not None
     if not compiled and cell.gradients:
         raise ValueError(f"{cell.env} has no compiled form, which the study of gradients needs")
@@ -79,7 +82,7 @@ def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], floa
         if spent <= SAVING * (now - begun):
             agent.save(work)
             spent += time.monotonic() - now
-    return scores, time.monotonic() - begun
+    return scores, time.monotonic() - begun, agent.config
 
 
 def _begin(kind: type[Learners], cell: Cell, helpers: int) -> Learners:
