@@ -48,8 +48,8 @@ def returns(env_id: str, steps: int, options: dict[str, Any]) -> np.ndarray:
     """Of greedy episodes, (marks, rates, penalties, seeds)."""
     env = functional_env(env_id)
     assert env is not None
-    config = configure("default", SMALL | options, env.spaces.discrete, unbounded(make(env_id)))
-    config = annealed(config, steps)
+    config = configure("replayed", SMALL | options, env.spaces, unbounded(make(env_id)))
+    config = annealed(config, 0, steps)
     rate, mu, seed = np.array(list(product(RATES, PENALTIES, range(SEEDS)))).T
     rates = {f"lr_{name}": jnp.asarray(rate) for name in ("value", "slack", "multiplier")}
     sweep = rates | {"mu": jnp.asarray(mu)}

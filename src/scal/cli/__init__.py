@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import sys
+import warnings
 from itertools import pairwise
 from typing import Annotated, get_args
 
@@ -100,6 +101,8 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments == ["--version"]:
         print(scal.__version__)
         return 0
+    usual_format = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"scal: {message}\n"
     try:
         return parse(arguments).run()
     except ValueError as error:
@@ -117,3 +120,5 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("scal: stopped", file=sys.stderr)
         return 130
+    finally:
+        warnings.formatwarning = usual_format

@@ -83,15 +83,20 @@ class SCAL:
         self.finished: list[float] = []
         """Returns of the whole episodes that ended since the last record."""
         self._encode = observer(self.env, self.name)
-        self._learner = algorithm(self.config).init(
+        self._learner: Learner | None = algorithm(self.config).init(
             jax.random.PRNGKey(seed), self.spaces, self.config
         )
+        """Until learning begins."""
         self._carry: Carry | None = None
+        """From then on."""
+        self._draws = 0
 
     @property
     def learner(self) -> Learner:
         """The state of learning, a pytree of arrays."""
-        return self._learner if self._carry is None else self._carry.learner
+        learner = self._learner if self._carry is None else self._carry.learner
+        assert learner is not None
+        return learner
 
     def learn(
         self,
@@ -104,20 +109,12 @@ class SCAL:
 
         With several environments the number of steps is rounded up to a multiple of theirs.
         """
-        lines = self.iterate(steps, every)
-        if progress:
-            from scal.run.record import show_progress
-
-            lines = show_progress(lines, self.steps, self.steps + steps)
-        for line in lines:
-            if record:
-                record(line)
-        return self
+        return to_the_end(self, steps, progress, record, every)
 
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
         steps = check_budget(steps, every)
-        self.config = annealed(self.config, steps)
+        self.config = annealed(self.config, self.steps, steps)
         carry = self._begun()
         actions = np.asarray(carry.choice.action)
         everyone = np.ones(self.config.environments, bool)
@@ -137,7 +134,10 @@ class SCAL:
                 yield line
 
     def predict(self, observation: ArrayLike, deterministic: bool = True) -> Any:
-        """The action for one observation, both in the environment's own units."""
+        """The action for one observation, both in the environment's own units.
+
+        Those that are drawn, not `deterministic`, are the same for an agent of the same seed.
+        """
         shape = self.env.observation_space.shape or ()
         given = np.asarray(observation)
         if given.size != math.prod(shape):
@@ -148,7 +148,8 @@ class SCAL:
         if deterministic:
             action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
         else:
-            key = jax.random.key(np.random.default_rng().integers(2**32))
+            key = jax.random.fold_in(jax.random.key(self.seed), self._draws)
+            self._draws += 1
             action = np.asarray(
                 _sampled(self.learner, array[None], key[None], self.spaces, self.config)[0]
             )
@@ -156,8 +157,7 @@ class SCAL:
 
     def evaluate(self, episodes: int = 10, deterministic: bool = True) -> NDArray[np.float64]:
         """Undiscounted returns of whole episodes, in an environment and with seeds of their own."""
-        if episodes < 1:
-            raise ValueError(f"episodes is {episodes}; use a whole number of at least 1")
+        check_episodes(episodes)
         seeds, noises = zip(*(evaluation_seeds(self.seed, n) for n in range(episodes)), strict=True)
         keys = jax.vmap(jax.random.key)(np.array(noises))
 
@@ -214,7 +214,7 @@ class SCAL:
     @classmethod
     def load(cls, path: str | Path) -> "SCAL":
         """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
-        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        arrays, facts = checkpoint.latest(Path(path))
         if "seeds" in facts or "siblings" in facts:
             home = "seeds.Seeds" if "seeds" in facts else "siblings.Siblings"
             raise ValueError(f"folder {path} holds several seeds; use scal.run.{home}.load")
@@ -222,9 +222,9 @@ class SCAL:
         agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
         agent.steps, agent.finished = facts["steps"], list(facts["finished"])
         observation = agent.stage.begin(from_json(facts["memories"], agent.spaces))
-        template = loop.begin(agent._learner, observation, agent.spaces, agent.config)
-        agent._carry = checkpoint.restore(template, arrays)
-        if not np.array_equal(np.asarray(agent._carry.observation), observation):
+        template = loop.begin(agent.learner, observation, agent.spaces, agent.config)
+        agent._begin(checkpoint.restore(template, arrays))
+        if not np.array_equal(np.asarray(agent._begun().observation), observation):
             raise ValueError(
                 f"{agent.name} does not come back to where it was: its episodes are not "
                 "determined by seed and actions, so learning cannot go on from here exactly"
@@ -252,8 +252,13 @@ class SCAL:
     def _begun(self) -> Carry:
         if self._carry is None:
             first = self.stage.begin([(0, [])] * self.config.environments)
-            self._carry = loop.begin(self._learner, first, self.spaces, self.config)
+            return self._begin(loop.begin(self.learner, first, self.spaces, self.config))
         return self._carry
+
+    def _begin(self, carry: Carry) -> Carry:
+        """Learn on from there; what the agent was before goes, and its buffer with it."""
+        self._carry, self._learner = carry, None
+        return carry
 
     def _record(self, carry: Carry) -> tuple[Record, Carry]:
         *sums, updates = np.asarray(carry.totals).tolist()
@@ -263,6 +268,25 @@ class SCAL:
         self.finished = []
         line = {"step": self.steps, "return": returned} | metrics._asdict()
         return line, carry._replace(totals=loop.no_totals())
+
+
+def to_the_end(
+    agent: Any,
+    steps: int,
+    progress: bool = False,
+    record: Callable[[Record], None] | None = None,
+    every: int = 1_000,
+) -> Any:
+    """An agent, or several, that has learned so much more; see `SCAL.learn`."""
+    lines = agent.iterate(steps, every)
+    if progress:
+        from scal.run.record import show_progress
+
+        lines = show_progress(lines, agent.steps, agent.steps + steps)
+    for line in lines:
+        if record:
+            record(line)
+    return agent
 
 
 def environment_actions(actions: NDArray[Any], spaces: Spaces) -> list[Any]:
@@ -296,6 +320,12 @@ def check_budget(steps: int, every: int) -> int:
         if not isinstance(number, int | np.integer) or number < least:
             raise ValueError(f"{name} is {number!r}; use a whole number of at least {least}")
     return int(steps)
+
+
+def check_episodes(episodes: int) -> None:
+    """Raise ValueError if nobody can play so many."""
+    if not isinstance(episodes, int | np.integer) or episodes < 1:
+        raise ValueError(f"episodes is {episodes!r}; use a whole number of at least 1")
 
 
 def check_finite(numbers: Any, step: int) -> None:
@@ -337,8 +367,14 @@ def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: b
     return config
 
 
-def annealed(config: Config, steps: int) -> Config:
+def annealed(config: Config, done: int, steps: int) -> Config:
     """The options of a run of so many steps: its rates fall over all of it, unless they say how."""
+    if steps and config.anneal_steps and done >= config.anneal_steps:
+        warnings.warn(
+            f"the learning rates fell over the first {config.anneal_steps:,} interactions and stay "
+            "at a tenth; name the length of all learning together as anneal_steps",
+            stacklevel=4,
+        )
     decided = config.anneal_steps or steps or None
     return dataclasses.replace(config, anneal_steps=decided)
 

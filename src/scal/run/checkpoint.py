@@ -8,6 +8,7 @@ Rows of zeros at the end of an array are left out: a buffer takes the space of w
 
 import hashlib
 import json
+import operator
 import os
 import shutil
 from pathlib import Path
@@ -20,7 +21,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-FORMAT = "scal-checkpoint-6"
+FORMAT = "scal-checkpoint-7"
 KEPT = 2
 RUNS = "checkpoints"
 """Where a run has them, in its folder."""
@@ -44,7 +45,7 @@ def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
     return target
 
 
-def latest(folder: Path) -> Path:
+def latest(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The newest checkpoint that can be read, in a folder of checkpoints or of a run."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}; name the one that was saved to")
@@ -56,8 +57,7 @@ def latest(folder: Path) -> Path:
     problems = []
     for path in reversed(found):
         try:
-            read(path)
-            return path
+            return read(path)
         except ValueError as error:
             problems.append(str(error))
     raise ValueError(problems[0])
@@ -99,6 +99,16 @@ def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
             raise ValueError(f"checkpoint holds {name} of shape {array.shape}, not {leaf.shape}")
         values.append(array)
     return jax.tree.unflatten(structure, values)
+
+
+def apart(tree: Any, count: int) -> list[Any]:
+    """The trees that stand side by side in one."""
+    return [jax.tree.map(operator.itemgetter(number), tree) for number in range(count)]
+
+
+def abreast(trees: list[Any]) -> Any:
+    """Trees side by side in one."""
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
 def digest(tree: Any) -> str:

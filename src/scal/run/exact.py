@@ -1,5 +1,6 @@
 """A learned policy against the exact optimum, where the environment knows its own MDP."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -53,12 +54,21 @@ class Comparison:
 
 
 def known_mdp(agent: "SCAL | Siblings", gamma: float) -> FiniteMDP | None:
-    """The MDP behind an agent's environment, if the environment says."""
+    """The MDP behind an agent's environment, if the environment says and shows its states."""
+    if not _shows_states(agent.env.observation_space):
+        return None
     problem: Any = getattr(agent.env.unwrapped, "problem", None)
     if isinstance(getattr(agent.env.unwrapped, "P", None), Mapping):
         return FiniteMDP.from_gymnasium(agent.env, gamma)
     mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None
     return mdp
+
+
+def _shows_states(space: gym.Space[Any]) -> bool:
+    """Whether an observation can be the number of a state."""
+    if isinstance(space, gym.spaces.Box):
+        return np.issubdtype(space.dtype, np.integer) and math.prod(space.shape) == 1
+    return isinstance(space, gym.spaces.Discrete)
 
 
 def greedy_policy(agent: "SCAL", mdp: FiniteMDP) -> NDArray[np.int64]:

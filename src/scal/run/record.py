@@ -1,6 +1,7 @@
 """Records of a run: one JSON object per line, TensorBoard, a progress bar, a learning curve."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,6 +29,14 @@ def read(path: Path) -> list[Record]:
         except json.JSONDecodeError:
             break
     return lines
+
+
+def cut(path: Path, last: int) -> None:
+    """Leave out the lines of a JSONL file beyond step `last`; the whole file changes or nothing."""
+    kept = [line for line in read(path) if line["step"] <= last]
+    partial = path.with_name(f".{path.name}.partial")
+    partial.write_text("".join(json.dumps(line) + "\n" for line in kept))
+    os.replace(partial, path)
 
 
 @contextmanager

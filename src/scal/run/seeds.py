@@ -28,8 +28,10 @@ from scal.run.agent import (
     Record,
     annealed,
     check_budget,
+    check_episodes,
     check_finite,
     configure,
+    to_the_end,
 )
 from scal.run.compiled import Run, Trace
 from scal.run.spaces import make, unbounded
@@ -67,6 +69,10 @@ class Seeds:
         self.steps = 0
         self.runs: Run = compiled.start(self._numbers(), {}, self.env, self.config)
 
+    def learn(self, steps: int, **options: Any) -> "Seeds":
+        """`iterate` to its end; the options are those of `scal.SCAL.learn`."""
+        return to_the_end(self, steps, **options)
+
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """Interact at least `steps` times per seed; a record for each multiple of `every` reached.
 
@@ -75,7 +81,7 @@ class Seeds:
         the buffer.
         """
         steps = check_budget(steps, every)
-        self.config = annealed(self.config, steps)
+        self.config = annealed(self.config, self.steps, steps)
         stride = compiled.stride(self.config)
         steps, warmup = (stride * -(-n // stride) for n in (steps, self.config.warmup))
         stretch = math.gcd(steps, every, self.steps, warmup)
@@ -94,6 +100,7 @@ class Seeds:
 
     def evaluate(self, episodes: int = 10) -> NDArray[np.float64]:
         """Undiscounted returns (seeds, episodes) of the greedy policies."""
+        check_episodes(episodes)
         root = jax.random.key(EVALUATION)
         keys = jax.vmap(jax.random.fold_in, (None, 0))(root, self._numbers())
         returns = compiled.evaluate(self.runs, keys, self.env, self.config, episodes)
@@ -118,17 +125,18 @@ class Seeds:
             "preset": self.preset,
             "config": dataclasses.asdict(self.config),
         }
-        return checkpoint.save(Path(path), self.runs, facts)
+        return checkpoint.save(Path(path), checkpoint.apart(self.runs, self.seeds), facts)
 
     @classmethod
     def load(cls, path: str | Path) -> "Seeds":
         """The seeds of the newest whole checkpoint in a folder, ready to go on exactly."""
-        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        arrays, facts = checkpoint.latest(Path(path))
         if "seeds" not in facts:
             raise ValueError(f"folder {path} holds one agent; load it with scal.SCAL.load")
         again = cls(facts["env"], facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
         again.steps = facts["steps"]
-        again.runs = checkpoint.restore(again.runs, arrays)
+        runs = checkpoint.restore(checkpoint.apart(again.runs, again.seeds), arrays)
+        again.runs = checkpoint.abreast(runs)
         return again
 
     def _numbers(self) -> jax.Array:

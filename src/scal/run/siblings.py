@@ -33,11 +33,13 @@ from scal.run.agent import (
     Record,
     annealed,
     check_budget,
+    check_episodes,
     check_finite,
     configure,
     environment_actions,
     from_json,
     in_json,
+    to_the_end,
 )
 from scal.run.evaluate import ABREAST
 from scal.run.loop import Carry
@@ -92,13 +94,17 @@ class Siblings:
         self._audience: dict[int, Lanes] = {}
         self._carry: Carry | None = None
 
+    def learn(self, steps: int, **options: Any) -> "Siblings":
+        """`iterate` to its end; the options are those of `scal.SCAL.learn`."""
+        return to_the_end(self, steps, **options)
+
     def iterate(self, steps: int, every: int = 1_000) -> Iterator[Record]:
         """Interact at least `steps` times per seed; a record for each multiple of `every` reached.
 
         With several environments the number of steps is rounded up to a multiple of theirs.
         """
         steps = check_budget(steps, every)
-        self.config = annealed(self.config, steps)
+        self.config = annealed(self.config, self.steps, steps)
         carry = self._begun()
         last, copies = self.steps + steps, self.config.environments
         actions = np.asarray(carry.choice.action)
@@ -121,8 +127,7 @@ class Siblings:
         """Undiscounted returns (seeds, episodes) of the greedy policies, in the episodes of SCAL's
         `evaluate`.
         """
-        if episodes < 1:
-            raise ValueError(f"episodes is {episodes}; use a whole number of at least 1")
+        check_episodes(episodes)
         abreast = min(ABREAST, episodes)
         if abreast not in self._audience:
             words = [(one, EVALUATION) for one in self._numbers() for _ in range(abreast)]
@@ -151,13 +156,13 @@ class Siblings:
         """What seed + `number` has learned so far, as an agent of its own; it begins episodes."""
         options = dataclasses.asdict(self.config)
         agent = SCAL(self.name, self.seed + number, self.preset, **options)
-        agent.steps, learner = self.steps, self._carry_of(number).learner
+        agent.steps = self.steps
+        learner = jax.tree.map(lambda leaf: leaf[number], self._begun().learner)
         agent._learner = learner._replace(replay=replay.cut(learner.replay))
         return agent
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""
-        carries = [self._carry_of(number) for number in range(self.seeds)]
         facts = {
             "steps": self.steps,
             "env": self.name,
@@ -169,7 +174,7 @@ class Siblings:
             "memories": in_json(self.lanes.memories()),
             "finished": self.finished,
         }
-        return checkpoint.save(Path(path), carries, facts)
+        return checkpoint.save(Path(path), checkpoint.apart(self._begun(), self.seeds), facts)
 
     @classmethod
     def load(cls, path: str | Path, workers: int | None = None) -> "Siblings":
@@ -177,7 +182,7 @@ class Siblings:
 
         They have as many workers as before, unless told.
         """
-        arrays, facts = checkpoint.read(checkpoint.latest(Path(path)))
+        arrays, facts = checkpoint.latest(Path(path))
         if "siblings" not in facts:
             raise ValueError(f"folder {path} holds no siblings; load it with scal.SCAL.load")
         again = cls(
@@ -191,10 +196,8 @@ class Siblings:
         again.steps, again.finished = facts["steps"], facts["finished"]
         seen = again.lanes.begin(from_json(facts["memories"], again.spaces))
         template = again._first_carry(seen)
-        carries = checkpoint.restore(
-            [_take(template, number) for number in range(again.seeds)], arrays
-        )
-        again._carry = jax.tree.map(lambda *leaves: jax.numpy.stack(leaves), *carries)
+        carries = checkpoint.restore(checkpoint.apart(template, again.seeds), arrays)
+        again._carry = checkpoint.abreast(carries)
         if not np.array_equal(np.asarray(again._carry.observation), again._parted(seen)):
             raise ValueError(
                 f"{again.env_id} does not come back to where it was: its episodes are not "
@@ -229,10 +232,6 @@ class Siblings:
     def _first_carry(self, seen: NDArray[Any]) -> Carry:
         return _begin(np.array(self._numbers()), self._parted(seen), self.spaces, self.config)
 
-    def _carry_of(self, number: int) -> Carry:
-        carry: Carry = _take(self._begun(), number)
-        return carry
-
     def _record(self) -> Record:
         """Means over the seeds, with the return of each."""
         carry = self._begun()
@@ -246,10 +245,6 @@ class Siblings:
         line |= Metrics(*means.mean(axis=0).tolist())._asdict()
         self._carry = carry._replace(totals=jax.numpy.zeros_like(carry.totals))
         return line | {"returns": returns}
-
-
-def _take(tree: Any, number: int) -> Any:
-    return jax.tree.map(lambda leaf: leaf[number], tree)
 
 
 @partial(jax.jit, static_argnames=("spaces", "config"))

@@ -16,7 +16,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.wrappers import AtariPreprocessing, FrameStackObservation
+from gymnasium.wrappers import (
+    AtariPreprocessing,
+    FrameStackObservation,
+    NormalizeObservation,
+    NormalizeReward,
+)
 from numpy.typing import NDArray
 
 from scal.envs.functional import Spaces
@@ -137,6 +142,7 @@ def adapt(env: gym.Env[Any, Any], stacked: bool = False) -> tuple[gym.Env[Any, A
     if not isinstance(env, gym.Env):
         raise ValueError(f"env is a {type(env).__name__}; pass a single Gymnasium environment")
     name = env.spec.id if env.spec else str(env)
+    _check_wrappers(env, name)
     single, stack = unstack(env)
     env, actions = env if stacked else single, env.action_space
     encode = observer(env, name)
@@ -178,6 +184,21 @@ def adapt(env: gym.Env[Any, Any], stacked: bool = False) -> tuple[gym.Env[Any, A
     raise ValueError(
         f"{name} has actions {actions}; SCAL takes Discrete, or a Box of one dimension"
     )
+
+
+def _check_wrappers(env: gym.Env[Any, Any], name: str) -> None:
+    """Refuse statistics that every copy of the environment would have for itself."""
+    instead = {
+        NormalizeObservation: "normalize_observations='yes'",
+        NormalizeReward: "scale_rewards=True",
+    }
+    while isinstance(env, gym.Wrapper):
+        if option := instead.get(type(env)):
+            raise ValueError(
+                f"{name} is wrapped in {type(env).__name__}, whose running statistics evaluation "
+                f"could not share; leave it out and use {option}"
+            )
+        env = env.env
 
 
 def unbounded(env: gym.Env[Any, Any]) -> bool:
@@ -232,8 +253,8 @@ def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
             return gym.make(env, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
-    except gym.error.Error as error:
-        reason = str(error).splitlines()[0]
+    except (gym.error.Error, ImportError, ValueError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
         raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
 
 

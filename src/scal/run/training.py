@@ -9,6 +9,7 @@ DIR/curve.png          at the end
 
 import json
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -54,7 +55,7 @@ def load_run(path: Path) -> SCAL | Seeds | Siblings:
     """The agent of a run, or its seeds, at the newest checkpoint."""
     if (path / "run.json").exists() and not (path / checkpoint.RUNS).exists():
         raise ValueError(f"run {path} was cut off before its first checkpoint; train anew")
-    _, facts = checkpoint.read(checkpoint.latest(path))
+    _, facts = checkpoint.latest(path)
     if "siblings" in facts:
         return Siblings.load(path)
     return Seeds.load(path) if "seeds" in facts else SCAL.load(path)
@@ -77,11 +78,8 @@ def open_run(path: Path) -> SCAL | Seeds | Siblings:
     """A run to go on with: its records are cut back to where its checkpoint is."""
     agent = load_run(path)
     log = path / "log.jsonl"
-    lines = record.read(log) if log.exists() else []
-    log.write_text("")
-    for line in lines:
-        if line["step"] <= agent.steps:
-            record.append(log, line)
+    if log.exists():
+        record.cut(log, agent.steps)
     return agent
 
 
@@ -111,7 +109,8 @@ def train(
             if stopped:
                 finished = False
                 break
-        agent.save(checkpoints)
+        if saved != agent.steps or not checkpoints.exists():
+            agent.save(checkpoints)
     if log.exists():
         record.plot_curve(folder / "curve.png", record.read(log), str(agent.env_id))
     return finished
@@ -119,20 +118,28 @@ def train(
 
 def digest(folder: Path) -> str:
     """sha256 of the arrays of the newest checkpoint."""
-    return str(checkpoint.read(checkpoint.latest(folder))[1]["sha256"])
+    return str(checkpoint.latest(folder)[1]["sha256"])
 
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM instead of dying of them: the run ends at its next record."""
+    """Collect SIGINT or SIGTERM instead of dying of it: the run ends at its next record.
+
+    A second one is not collected.
+    """
     received: list[int] = []
 
     def note(number: int, _: Any) -> None:
         received.append(number)
+        restore()
+        print("\nstopping at the next record; Ctrl-C again stops at once", file=sys.stderr)
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield received
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        restore()

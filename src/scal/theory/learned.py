@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -41,6 +42,11 @@ def learned_iterate(agent: "SCAL", mu: float) -> Learned:
     if mdp is None or not spaces.discrete:
         raise ValueError(f"{agent.name} has no known finite MDP; use scal/Inventory-v0")
     space = agent.env.observation_space
+    if isinstance(space, gym.spaces.Discrete) and space.n < mdp.n_states:
+        raise ValueError(
+            f"{agent.name} ends its episodes in a state that it does not show, where the networks "
+            "say nothing; use one without an end, such as scal/Inventory-v0"
+        )
     encode, shape = encoder(space, agent.name), space.shape or ()
     states = np.stack([encode(np.full(shape, s)) for s in range(mdp.n_states)])
     seen = perceive(learner.statistics, jnp.asarray(states), config)
