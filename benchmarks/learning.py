@@ -105,7 +105,11 @@ def measure(
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
     if missing:
         known = {task: _entry(load(), variant, task)["seeds"] for task in tasks}
-        wanted = {cell: task for cell, task in wanted.items() if str(cell.seed) not in known[task]}
+        wanted = {
+            cell: task
+            for cell, task in wanted.items()
+            if any(str(cell.seed + n) not in known[task] for n in range(cell.seeds))
+        }
     if abreast:
         wanted = {cell: wanted[parts[0]] for cell, parts in together(wanted).items()}
     grid = Grid(FOLDER, wanted)

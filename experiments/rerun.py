@@ -58,6 +58,7 @@ def main(
             adopt(whole, packed)
         if given.anew:
             grid.forget()
+            pack_up(whole, suite, packed)  # whoever goes on later knows what is to be measured
         merged = together(grid.missing()) if given.together else {}
         to_run = Grid(given.folder / "together", merged) if given.together else grid
         if given.anew:

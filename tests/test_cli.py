@@ -130,7 +130,7 @@ def test_bad_option_of_the_learner(capsys):
         (["train", "CartPole-v1", "--out", "/proc/x"], "folder /proc/x cannot be written into"),
         (["resume", "nowhere"], "there is no folder nowhere; name the one that was saved to"),
         (["eval", "."], "folder . holds no checkpoint; name one that scal train or save"),
-        (["eval", "cut"], "run cut was cut off before its first checkpoint; train anew"),
+        (["eval", "cut"], "folder cut holds no checkpoint; name one that scal train or save"),
         (["report", "nowhere.json"], "there is no file nowhere.json"),
         (["report", "cut"], "run scal bench SUITE --out cut first"),
         (["report", "file", "--figures", "/proc/x"], "folder /proc/x cannot be written into"),

@@ -92,5 +92,12 @@ def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_pat
     assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
     assert found["default"][task.name]["config"] == {"mu": 0.3}
     assert set(found) == {"default", "paper"}
+    more = task._replace(seeds=3)  # of which two are known
+    (whole,) = learning.cells(more, "default")
+    returns = [[value] * 10 for value in (2.0, 3.0, 4.0)]
+    result = {"returns": returns, "config": {"mu": 0.3}}
+    write_json(tmp_path / "cells" / f"{whole.name}.json", result)
+    found = learning.measure([more], "default", runner, console, missing=True)
+    assert learning.curves(found, "default", more)[:, -1].tolist() == [2.0, 3.0, 4.0]
     learning.forget([task], "default")
     assert not len(learning.curves(learning.load(), "default", task))

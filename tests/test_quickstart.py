@@ -22,6 +22,7 @@ LINES = [
 
 def test_commands_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scal.run.training.FURTHER", 1_000)
     short = {"--steps": "1000", "--seeds": "2", "--episodes": "2"}
     commands = [line[1:] for line in LINES if line[0] == "scal"]
     assert {command[0] for command in commands} == {"train", "eval", "resume"}

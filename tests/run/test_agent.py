@@ -68,9 +68,107 @@ def test_arguments_of_the_environment_are_saved(tmp_path):
     again = scal.SCAL.load(tmp_path)
     assert again.spaces.action_size == 11
     assert again.learn(200).digest() == agent.learn(200).digest()
-    wrapped = scal.SCAL(lambda: gym.wrappers.TimeAwareObservation(gym.make("CartPole-v1")), **FAST)
-    with pytest.raises(ValueError, match="is wrapped and could not be made again"):
-        wrapped.save(tmp_path)
+
+
+def timed():
+    return gym.wrappers.TimeAwareObservation(gym.make("CartPole-v1"))
+
+
+def test_an_environment_that_cannot_be_saved_is_given_again(tmp_path):
+    agent = scal.SCAL(timed, **FAST).learn(150)
+    agent.save(tmp_path)
+    with pytest.raises(ValueError, match=r"CartPole-v1 is wrapped .*; pass it as env to scal"):
+        scal.SCAL.load(tmp_path)
+    with pytest.raises(ValueError, match="has other observations or actions than"):
+        scal.SCAL.load(tmp_path, env="CartPole-v1")
+    again = scal.SCAL.load(tmp_path, env=timed)
+    assert again.learn(150).digest() == agent.learn(150).digest()
+
+
+def test_an_id_is_saved_as_it_was_given(tmp_path, monkeypatch):
+    """With the module that registers it, so that another process can make it."""
+    code = (
+        "import gymnasium as gym\n"
+        "gym.register('Mine-v0', 'gymnasium.envs.classic_control:CartPoleEnv', "
+        "max_episode_steps=50)\n"
+    )
+    (tmp_path / "my_envs.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    scal.SCAL("my_envs:Mine-v0", **FAST).learn(150).save(tmp_path / "saved")
+    del gym.registry["Mine-v0"], sys.modules["my_envs"]
+    assert scal.SCAL.load(tmp_path / "saved").learn(50).steps == 200
+
+
+class Elsewhere(gym.Wrapper):
+    """Shows what no other instance shows."""
+
+    made = 0
+
+    def __init__(self, env):
+        super().__init__(env)
+        Elsewhere.made += 1
+        self.shift = 1e-3 * Elsewhere.made
+
+    def reset(self, **options):
+        observation, facts = self.env.reset(**options)
+        return observation + np.float32(self.shift), facts
+
+    def step(self, action):
+        observation, *rest = self.env.step(action)
+        return observation + np.float32(self.shift), *rest
+
+
+def test_what_cannot_go_on_exactly_can_be_evaluated(tmp_path):
+    def make():
+        return Elsewhere(gym.make("CartPole-v1"))
+
+    agent = scal.SCAL(make, **FAST).learn(150)
+    agent.save(tmp_path / "a")
+    again = scal.SCAL.load(tmp_path / "a", env=make)
+    assert again.digest() == agent.digest()
+    assert again.evaluate(2).min() > 0
+    again.save(tmp_path / "b")  # with the episodes that it was left in
+    facts = [checkpoint.latest(tmp_path / name)[1] for name in "ab"]
+    assert facts[0] == facts[1]
+    with pytest.raises(ValueError, match="does not come back to where it was"):
+        again.learn(1)
+
+
+def test_the_last_saved_is_loaded_however_few_its_steps(tmp_path):
+    for steps in (150, 130, 120):
+        scal.SCAL("CartPole-v1", **FAST).learn(steps).save(tmp_path)
+    assert scal.SCAL.load(tmp_path).steps == 120
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+class Interrupting(gym.Wrapper):
+    """Somebody presses Ctrl-C in the middle of step 333."""
+
+    count = 0
+
+    def step(self, action):
+        Interrupting.count += 1
+        if Interrupting.count == 333:
+            signal.raise_signal(signal.SIGINT)
+        return self.env.step(action)
+
+
+def test_an_interrupt_takes_effect_between_records(tmp_path, capsys):
+    def make():
+        return Interrupting(gym.make("CartPole-v1"))
+
+    Interrupting.count = 0
+    before = signal.getsignal(signal.SIGINT)
+    agent = scal.SCAL(make, **FAST, environments=3)
+    with pytest.raises(KeyboardInterrupt):
+        agent.learn(900, every=300)
+    assert "stopping at the next record" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is before
+    assert agent.steps == 600
+    agent.save(tmp_path)
+    again = scal.SCAL.load(tmp_path, env=make).learn(300)
+    whole = scal.SCAL("CartPole-v1", **FAST, environments=3).learn(900)
+    assert again.digest() == agent.learn(300).digest() == whole.digest()
 
 
 def test_evaluation_leaves_no_trace():
@@ -82,6 +180,17 @@ def test_evaluation_leaves_no_trace():
     with pytest.raises(ValueError, match="episodes is 0; use a whole number of at least 1"):
         watched.evaluate(0)
     assert watched.learn(300).digest() == plain.digest()
+
+
+def test_sampled_actions_are_those_of_the_policy():
+    """Not of the behaviour, which is all uniform here."""
+    agent = scal.SCAL("CartPole-v1", **FAST, epsilon=1.0)
+    averaged = agent.learner.averaged
+    sure = dataclasses.replace(averaged, vector=1e4 * averaged.vector)
+    agent._learner = agent.learner._replace(averaged=sure)
+    seen = np.full(4, 0.5)
+    drawn = {agent.predict(seen, deterministic=False) for _ in range(30)}
+    assert drawn == {agent.predict(seen)}
 
 
 def test_records_carry_the_metrics():
@@ -131,6 +240,8 @@ class Broken(gym.Env):
         self.how, self.count = how, 0
 
     def reset(self, *, seed=None, options=None):
+        if self.how == "reset":
+            raise KeyError("no robot")
         super().reset(seed=seed)
         return np.zeros(2, np.float32), {}
 
@@ -148,6 +259,7 @@ class Broken(gym.Env):
     ("how", "sentence"),
     [
         ("raise", "raised OSError at step 4 of episode 0: the robot fell over"),
+        ("reset", "raised KeyError at step 0 of episode 0: 'no robot'"),
         ("observation", r"returned nan as observation \[1\] at step 5 of episode 0"),
         ("reward", "returned the reward inf at step 4 of episode 0"),
     ],
@@ -155,6 +267,13 @@ class Broken(gym.Env):
 def test_broken_environments(how, sentence):
     with pytest.raises(RuntimeError, match=sentence):
         scal.SCAL(lambda: Broken(how), **FAST).learn(10)
+
+
+def test_environments_that_cannot_be_made():
+    gym.register("Needy-v0", entry_point=Broken)
+    with pytest.raises(ValueError, match=r"'Needy-v0' cannot be made .*missing 1 required"):
+        scal.SCAL("Needy-v0")
+    del gym.registry["Needy-v0"]
 
 
 @pytest.mark.parametrize(
@@ -224,7 +343,7 @@ def test_command_line_from_training_to_evaluation(tmp_path):
     whole = run("train", "CartPole-v1", "--steps", "2000", "--out", "b", "--quiet", *small)
     assert whole.returncode == 0
     prints = [
-        json.loads((tmp_path / name / "checkpoints/step-000000002000/manifest.json").read_text())
+        json.loads(next(tmp_path.glob(f"{name}/checkpoints/*-step-2000/manifest.json")).read_text())
         for name in "ab"
     ]
     assert prints[0]["sha256"] == prints[1]["sha256"]
@@ -248,6 +367,17 @@ def test_a_signal_saves_and_ends_cleanly(tmp_path):
     agent = load_run(tmp_path / "run")
     assert agent.steps == json.loads(log.read_text().splitlines()[-1])["step"]
     assert steps_left(tmp_path / "run", agent) == 10_000_000 - agent.steps
+
+
+def test_a_run_can_be_resumed_from_its_very_beginning(tmp_path):
+    agent = scal.SCAL("CartPole-v1", **SMALL)
+    agent.iterate = lambda *_: (1 / 0 for _ in "k")  # killed before anything was learned
+    with pytest.raises(ZeroDivisionError):
+        train(agent, 500, tmp_path / "run", progress=False)
+    again = load_run(tmp_path / "run")
+    assert again.steps == 0
+    assert steps_left(tmp_path / "run", again) == 500
+    assert again.learn(500).digest() == scal.SCAL("CartPole-v1", **SMALL).learn(500).digest()
 
 
 def test_a_finished_run_is_extended(tmp_path):

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scal.bench.cell import Cell, Score, score
-from scal.run.agent import evaluation_seeds
-from scal.run.evaluate import ABREAST, play
+from scal.run.evaluate import ABREAST, evaluation_seeds, play
 from scal.run.extras import require
 from scal.run.spaces import make
 

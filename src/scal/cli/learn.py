@@ -25,7 +25,7 @@ class Train:
     """Learn a Gymnasium environment with SCAL, or with the deep ALM it grew out of."""
 
     env: tyro.conf.Positional[str]
-    """Id of the environment, such as CartPole-v1 or HalfCheetah-v5."""
+    """Id of the environment, such as CartPole-v1, HalfCheetah-v5 or my_package:Mine-v0."""
     steps: int = 50_000
     """Interactions with the environment."""
     seed: int = 0
@@ -47,7 +47,7 @@ class Train:
     def run(self) -> int:
         """Train, save, say how well it does."""
         from scal.run import training
-        from scal.run.agent import check_budget
+        from scal.run.options import check_budget
 
         check_budget(self.steps, training.EVERY)
         last = "" if self.seeds is None else f"-{self.seed + self.seeds - 1}"
@@ -91,7 +91,7 @@ class Resume:
     def run(self) -> int:
         """Load the newest checkpoint and train on."""
         from scal.run import training
-        from scal.run.agent import check_budget
+        from scal.run.options import check_budget
 
         tensorboard = (self.folder / "tensorboard").is_dir()
         if self.steps is not None:
@@ -192,5 +192,5 @@ def _train(
         f"{agent.env_id}: return {report['mean']:.1f} ± {report['std']:.1f}{over} "
         f"after {agent.steps:,}"
     )
-    print(f"wrote {folder}; scal eval {folder} plays more, scal resume {folder} goes on")
+    print(f"wrote {folder}; scal eval {folder} --episodes 100 plays more")
     return 0

@@ -138,7 +138,7 @@ def _loss(
         td_error = (target - fixed(V)) / stats.td_rms
         loss = loss + fixed(x_k) * terms.spread_loss(td_error, log_spread)
     full = dataclasses.replace(config, flow=1.0, theta_step="regression")
-    metrics = measure(first, target, V, V0, h, x, log_pi, stats, full)
+    metrics = measure(first, target, V, V0, h, x, x, log_pi, stats, full)
     return loss.mean(), (fixed(error.mean()), metrics)
 
 

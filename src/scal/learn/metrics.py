@@ -19,7 +19,7 @@ class Metrics(NamedTuple):
     primal_value: Array
     """E[V(s₀)]"""
     dual_value: Array
-    """E[x r] / (1 − γ)"""
+    """E[x r] / (1 − γ), over replayed actions"""
     violation: Array
     """E[y − V]₊"""
     complementarity: Array
@@ -42,15 +42,16 @@ def measure(
     V0: Array,
     h: Array,
     x: Array,
+    x_replayed: Array,
     log_pi: Array,
     stats: Statistics,
     config: Config,
 ) -> Array:
-    """The metrics of a batch."""
+    """The metrics of a batch; where x is at own actions, `x_replayed` is not."""
     scale = statistics.reward_scale(stats) if config.scale_rewards else jnp.ones(())
     seen = Metrics(
         primal_value=V0 / scale,
-        dual_value=x * first.reward / (1.0 - config.gamma),
+        dual_value=x_replayed * first.reward,
         violation=jnp.maximum(target - V, 0.0) / scale,
         complementarity=x * h,
         mass=x,
@@ -60,7 +61,9 @@ def measure(
         log_ratio=jnp.abs(log_pi - first.log_prob),
     )
     mean = Metrics(*jnp.stack(seen).mean(axis=1))
+    share = mean.mass / jnp.maximum(x_replayed.mean(), 1e-12)  # 1 unless x is at own actions
     metrics = mean._replace(
+        dual_value=share * mean.dual_value / (1.0 - config.gamma),
         mass_predicted=predicted_mass(config, mean.mass_predicted / mean.mass),
         td_rms=jnp.sqrt(mean.td_rms),
     )

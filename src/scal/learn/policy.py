@@ -34,16 +34,24 @@ class Choice(NamedTuple):
 
 def behave(key: Array, head: Any, spaces: Spaces, config: Config) -> Choice:
     """Sample the behaviour policy."""
+    if not spaces.discrete:
+        return sample(key, head, spaces)
+    floor = jnp.log(config.epsilon / spaces.action_size + 1e-30)
+    mixed = jnp.logaddexp(jnp.log1p(-config.epsilon) + jax.nn.log_softmax(head), floor)
+    return _pick(key, mixed)
+
+
+def sample(key: Array, head: Any, spaces: Spaces) -> Choice:
+    """Sample the policy itself."""
     if spaces.discrete:
-        log_pi = jax.nn.log_softmax(head)
-        mixed = jnp.logaddexp(
-            jnp.log1p(-config.epsilon) + log_pi,
-            jnp.log(config.epsilon / spaces.action_size + 1e-30),
-        )
-        action = jax.random.categorical(key, mixed).astype(jnp.int32)
-        return Choice(action, jnp.take_along_axis(mixed, action[..., None], axis=-1)[..., 0])
+        return _pick(key, jax.nn.log_softmax(head))
     u = head.mean + head.sigma * jax.random.normal(key, head.mean.shape)
     return Choice(u, log_prob(head, u, spaces))
+
+
+def _pick(key: Array, log_pi: Array) -> Choice:
+    action = jax.random.categorical(key, log_pi).astype(jnp.int32)
+    return Choice(action, jnp.take_along_axis(log_pi, action[..., None], axis=-1)[..., 0])
 
 
 def greedy(head: Any, spaces: Spaces) -> Array:

@@ -194,7 +194,7 @@ def _loss(
     unit = terms.td_unit(stats, log_spread, config)
     x, log_pi = terms.multiplier(networks.multiplier, first, spaces, config)
     x_target, _ = terms.multiplier(learner.multiplier_target, first, spaces, config)
-    loss, weight = jnp.zeros(()), None
+    loss, weight, x_replayed = jnp.zeros(()), None, x
     if config.units == "state":
         error = (target - fixed(V)) / stats.td_rms
         loss += fixed(x_target) * terms.spread_loss(error, log_spread)
@@ -221,7 +221,8 @@ def _loss(
     if regression:
         loss += 0.5 * expected((x - fixed(jnp.maximum(z, 0.0))) ** 2)
 
-    metrics = measure(first, expected(target), V, V0, expected(h), x, log_pi, stats, config)
+    seen = (expected(target), V, V0, expected(h), x, x_replayed, log_pi)
+    metrics = measure(first, *seen, stats, config)
     return loss.mean(), metrics
 
 

@@ -6,8 +6,8 @@ agent.evaluate(10).mean()
 """
 
 import dataclasses
+import json
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,28 +18,29 @@ import jax
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from scal.envs.functional import Spaces
 from scal.learn import policy, scal
 from scal.learn.algorithms import algorithm
-from scal.learn.config import PRESETS, Config, usual
+from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.learn.scal import Learner
 from scal.mdp import Certificate, certify
 from scal.run import checkpoint, exact, loop, memory
-from scal.run.evaluate import ABREAST, play
+from scal.run.course import to_the_end
+from scal.run.evaluate import ABREAST, check_episodes, evaluation_seeds, play
 from scal.run.loop import Carry
+from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
+from scal.run.record import Record
 from scal.run.spaces import Factory, adapt, arguments_of, factory_of, make, observer, unbounded
-from scal.run.stage import Episode, Memory, Stage
+from scal.run.stage import (
+    Episode,
+    Memory,
+    Stage,
+    came_back,
+    environment_actions,
+    from_json,
+    in_json,
+)
 from scal.run.video import film
-
-Record = dict[str, Any]
-
-LARGEST_SEED = 2**31 - 1
-EVALUATION = 0xE7A1
-"""In the place of a lane, of which there are not so many."""
-
-SMALL_KAPPA = 10.0
-"""Below this κ the penalty step is warned about."""
 
 
 class SCAL:
@@ -67,6 +68,7 @@ class SCAL:
         self.env = self.factory()
         self.env_id = self.env.spec.id if self.env.spec else None
         self.name = self.env_id or str(self.env)
+        self._given = env
         self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
         self.config = configure(preset, options, self.spaces, unbounded(self.env))
@@ -89,6 +91,8 @@ class SCAL:
         """Until learning begins."""
         self._carry: Carry | None = None
         """From then on."""
+        self._left: list[Memory] | None = None
+        """The episodes of an agent that was loaded, until it learns on."""
         self._draws = 0
 
     @property
@@ -107,7 +111,8 @@ class SCAL:
     ) -> "SCAL":
         """Interact at least `steps` times, with updates between; `record` gets a line now and then.
 
-        With several environments the number of steps is rounded up to a multiple of theirs.
+        With several environments the number of steps is rounded up to a multiple of theirs. An
+        interrupt takes effect at the next record, so that the agent can go on or be saved.
         """
         return to_the_end(self, steps, progress, record, every)
 
@@ -115,7 +120,7 @@ class SCAL:
         """`learn`, as a stream of records: one for each multiple of `every` that is reached."""
         steps = check_budget(steps, every)
         self.config = annealed(self.config, self.steps, steps)
-        carry = self._begun()
+        carry = self._on_stage()
         actions = np.asarray(carry.choice.action)
         everyone = np.ones(self.config.environments, bool)
         last = self.steps + steps
@@ -198,37 +203,48 @@ class SCAL:
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""
+        carry = self._begun()
+        left = self.stage.memories() if self._left is None else self._left
         facts = {
             "steps": self.steps,
-            "env": self.env_id,
-            "arguments": arguments_of(self.env),
+            **self._recipe(),
             "seed": self.seed,
             "preset": self.preset,
             "config": dataclasses.asdict(self.config),
             "spaces": self.spaces._asdict(),
-            "memories": in_json(self.stage.memories()),
+            "memories": in_json(left),
             "finished": self.finished,
         }
-        return checkpoint.save(Path(path), self._begun(), facts)
+        return checkpoint.save(Path(path), carry, facts)
 
     @classmethod
-    def load(cls, path: str | Path) -> "SCAL":
-        """The agent of the newest whole checkpoint in a folder, ready to go on exactly."""
+    def load(cls, path: str | Path, env: str | gym.Env[Any, Any] | Factory | None = None) -> "SCAL":
+        """The agent of the newest whole checkpoint in a folder, ready to go on exactly.
+
+        The checkpoint says how to make its environment; `env` does so where it cannot.
+        """
         arrays, facts = checkpoint.latest(Path(path))
         if "seeds" in facts or "siblings" in facts:
             home = "seeds.Seeds" if "seeds" in facts else "siblings.Siblings"
             raise ValueError(f"folder {path} holds several seeds; use scal.run.{home}.load")
-        again = partial(make, facts["env"], **facts["arguments"])
-        agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
-        agent.steps, agent.finished = facts["steps"], list(facts["finished"])
-        observation = agent.stage.begin(from_json(facts["memories"], agent.spaces))
-        template = loop.begin(agent.learner, observation, agent.spaces, agent.config)
-        agent._begin(checkpoint.restore(template, arrays))
-        if not np.array_equal(np.asarray(agent._begun().observation), observation):
+        if env is None and facts["env"] is None:
             raise ValueError(
-                f"{agent.name} does not come back to where it was: its episodes are not "
-                "determined by seed and actions, so learning cannot go on from here exactly"
+                f"folder {path} does not say how to make its environment, since {facts['why']}; "
+                "pass it as env to scal.SCAL.load"
             )
+        again = partial(make, facts["env"], **facts["arguments"]) if env is None else env
+        agent = cls(again, facts["seed"], facts["preset"], **facts["config"])
+        if json.loads(json.dumps(agent.spaces._asdict())) != facts["spaces"]:
+            raise ValueError(
+                f"{agent.name} has other observations or actions than the environment of folder "
+                f"{path}; pass that one as env"
+            )
+        agent._given = facts["env"] if env is None else env
+        agent.steps, agent.finished = facts["steps"], list(facts["finished"])
+        begin = partial(loop.started, spaces=agent.spaces, config=agent.config)
+        template = jax.eval_shape(begin, agent.learner, agent.stage.blank)
+        agent._begin(checkpoint.restore(template, arrays))
+        agent._left = from_json(facts["memories"], agent.spaces)
         return agent
 
     def digest(self) -> str:
@@ -249,11 +265,27 @@ class SCAL:
         assert isinstance(box, gym.spaces.Box)
         return box.low + 0.5 * (action + 1.0) * (box.high - box.low)
 
+    def _recipe(self) -> dict[str, Any]:
+        """How to make the environment again, or why nobody can tell."""
+        try:
+            given = self._given if isinstance(self._given, str) else self.env_id
+            return {"env": given, "arguments": arguments_of(self.env)}
+        except ValueError as error:
+            return {"env": None, "arguments": {}, "why": str(error)}
+
     def _begun(self) -> Carry:
         if self._carry is None:
-            first = self.stage.begin([(0, [])] * self.config.environments)
+            first = jax.numpy.asarray(self.stage.begin([(0, [])] * self.config.environments))
             return self._begin(loop.begin(self.learner, first, self.spaces, self.config))
         return self._carry
+
+    def _on_stage(self) -> Carry:
+        """Where learning goes on, with the environments brought back to it."""
+        carry = self._begun()
+        if self._left is not None:
+            came_back(self.name, self.stage.begin(self._left), carry.observation)
+            self._left = None
+        return carry
 
     def _begin(self, carry: Carry) -> Carry:
         """Learn on from there; what the agent was before goes, and its buffer with it."""
@@ -270,115 +302,6 @@ class SCAL:
         return line, carry._replace(totals=loop.no_totals())
 
 
-def to_the_end(
-    agent: Any,
-    steps: int,
-    progress: bool = False,
-    record: Callable[[Record], None] | None = None,
-    every: int = 1_000,
-) -> Any:
-    """An agent, or several, that has learned so much more; see `SCAL.learn`."""
-    lines = agent.iterate(steps, every)
-    if progress:
-        from scal.run.record import show_progress
-
-        lines = show_progress(lines, agent.steps, agent.steps + steps)
-    for line in lines:
-        if record:
-            record(line)
-    return agent
-
-
-def environment_actions(actions: NDArray[Any], spaces: Spaces) -> list[Any]:
-    """What environments are given: indices, or vectors between −1 and 1."""
-    return actions.tolist() if spaces.discrete else list(np.tanh(actions))
-
-
-def in_json(memories: list[Memory]) -> list[Any]:
-    """The episodes in progress."""
-    return [
-        [number, [np.asarray(action).tolist() for action in actions]]
-        for number, actions in memories
-    ]
-
-
-def from_json(memories: list[Any], spaces: Spaces) -> list[Memory]:
-    """The episodes that `in_json` wrote."""
-    as_given = int if spaces.discrete else partial(np.asarray, dtype=np.float32)
-    return [(number, [as_given(action) for action in actions]) for number, actions in memories]
-
-
-def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:
-    """Of the environment and of the policy, in an episode that training never sees."""
-    words = np.random.SeedSequence([seed, EVALUATION, number]).generate_state(2)
-    return int(words[0]), int(words[1])
-
-
-def check_budget(steps: int, every: int) -> int:
-    """The steps; ValueError if that is no way to learn."""
-    for name, number, least in (("steps", steps, 0), ("every", every, 1)):
-        if not isinstance(number, int | np.integer) or number < least:
-            raise ValueError(f"{name} is {number!r}; use a whole number of at least {least}")
-    return int(steps)
-
-
-def check_episodes(episodes: int) -> None:
-    """Raise ValueError if nobody can play so many."""
-    if not isinstance(episodes, int | np.integer) or episodes < 1:
-        raise ValueError(f"episodes is {episodes!r}; use a whole number of at least 1")
-
-
-def check_finite(numbers: Any, step: int) -> None:
-    """Raise RuntimeError if learning has gone out of bounds."""
-    if not np.isfinite(numbers).all():
-        raise RuntimeError(
-            f"learning diverged before step {step}: a metric is not finite; "
-            "lower the learning rates; what was saved before is kept"
-        )
-
-
-def configure(preset: str, options: dict[str, Any], spaces: Spaces, normalize: bool) -> Config:
-    """A preset with some options changed, and `auto` decided by the environment."""
-    if preset not in PRESETS:
-        raise ValueError(f"preset is {preset!r}; use one of {', '.join(PRESETS)}")
-    known = {field.name for field in dataclasses.fields(Config)}
-    for name in options:
-        if name not in known:
-            raise ValueError(f"option {name!r} is unknown; use one of {', '.join(sorted(known))}")
-    options = {n: v.item() if isinstance(v, np.generic) else v for n, v in options.items()}
-    config = usual(preset, spaces, options.get("algorithm", "scal"))
-    config = dataclasses.replace(config, **options)
-    if config.slack == "lookahead" and config.algorithm != "scal":
-        raise ValueError("slack is 'lookahead', for SCAL itself; use closed or network")
-    if spaces.image and config.normalize_observations == "yes":
-        raise ValueError(
-            "normalize_observations is 'yes', but frames are always divided by 255; leave it out"
-        )
-    if config.penalized and config.kappa < SMALL_KAPPA:
-        share = (config.kappa - 1.0) / (2.0 * config.kappa - 1.0)
-        warnings.warn(
-            f"mu*beta is {config.kappa:g} with theta_step='penalty': x will settle at {share:.2f} "
-            f"of its true mass instead of about half; use mu*beta of at least {SMALL_KAPPA:g}",
-            stacklevel=3,
-        )
-    if config.normalize_observations == "auto":
-        decided: Any = "yes" if normalize else "no"
-        config = dataclasses.replace(config, normalize_observations=decided)
-    return config
-
-
-def annealed(config: Config, done: int, steps: int) -> Config:
-    """The options of a run of so many steps: its rates fall over all of it, unless they say how."""
-    if steps and config.anneal_steps and done >= config.anneal_steps:
-        warnings.warn(
-            f"the learning rates fell over the first {config.anneal_steps:,} interactions and stay "
-            "at a tenth; name the length of all learning together as anneal_steps",
-            stacklevel=4,
-        )
-    decided = config.anneal_steps or steps or None
-    return dataclasses.replace(config, anneal_steps=decided)
-
-
 _greedy = jax.jit(scal.greedy, static_argnames=("spaces", "config"))
 
 
@@ -388,6 +311,6 @@ def _sampled(learner: Learner, observations: Any, keys: Any, spaces: Any, config
 
     def one(observation: Any, key: Any) -> Any:
         head = scal.averaged_head(learner, observation, spaces, config)
-        return policy.behave(key, head, spaces, config).action
+        return policy.sample(key, head, spaces).action
 
     return jax.vmap(one)(observations, keys)

@@ -1,7 +1,8 @@
 """Checkpoints that cannot execute code: safetensors for arrays, JSON for the rest.
 
 A checkpoint is a folder, written beside its place and renamed into it, so that it is whole or not
-there. The manifest holds the sha256 of the arrays; loading verifies it. The last two are kept.
+there. Its name counts the saves, of which the last two are kept. The manifest holds the sha256 of
+the arrays; loading verifies it.
 
 Rows of zeros at the end of an array are left out: a buffer takes the space of what it holds.
 """
@@ -11,6 +12,7 @@ import json
 import operator
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +23,18 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-FORMAT = "scal-checkpoint-7"
+FORMAT = "scal-checkpoint-8"
 KEPT = 2
 RUNS = "checkpoints"
 """Where a run has them, in its folder."""
 
 
 def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
-    """Write `tree` and `facts` as folder/step-N, N being facts["steps"]."""
+    """Write `tree` and `facts` as folder/save-K-step-N, N being facts["steps"]."""
+    folder = _home(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"step-{facts['steps']:012d}"
+    last = max(map(_count, _all(folder)), default=0)
+    target = folder / f"save-{last + 1:06d}-step-{facts['steps']}"
     partial = folder / f".{target.name}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -38,7 +42,6 @@ def save(folder: Path, tree: Any, facts: dict[str, Any]) -> Path:
     (partial / "arrays.safetensors").write_bytes(blob)
     manifest = {"format": FORMAT, "sha256": hashlib.sha256(blob).hexdigest(), **facts}
     (partial / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    shutil.rmtree(target, ignore_errors=True)
     os.replace(partial, target)
     for old in _all(folder)[:-KEPT]:
         shutil.rmtree(old)
@@ -49,7 +52,7 @@ def latest(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The newest checkpoint that can be read, in a folder of checkpoints or of a run."""
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}; name the one that was saved to")
-    found = sorted([*_all(folder), *_all(folder / RUNS)], key=lambda path: path.name)
+    found = _all(_home(folder))
     if not found:
         raise ValueError(
             f"folder {folder} holds no checkpoint; name one that scal train or save has written"
@@ -85,15 +88,15 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The arrays in the shape of `template`."""
-    named = _named(template)
-    if set(named) != set(arrays):
+    """The arrays in the shape of `template`, which may hold shapes only."""
+    paths, structure = jax.tree_util.tree_flatten_with_path(template)
+    leaves = {jax.tree_util.keystr(path): leaf for path, leaf in paths}
+    if set(leaves) != set(arrays):
         raise ValueError("checkpoint belongs to another configuration; load it with its own")
-    leaves, structure = jax.tree.flatten(template)
     values = []
-    for name, leaf in zip(named, leaves, strict=True):
+    for name, leaf in leaves.items():
         array = _filled(arrays[name], leaf.shape)
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        if _is_key(leaf):
             array = jax.random.wrap_key_data(array)
         if array.shape != leaf.shape or array.dtype != leaf.dtype:
             raise ValueError(f"checkpoint holds {name} of shape {array.shape}, not {leaf.shape}")
@@ -102,13 +105,15 @@ def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 
 def apart(tree: Any, count: int) -> list[Any]:
-    """The trees that stand side by side in one."""
-    return [jax.tree.map(operator.itemgetter(number), tree) for number in range(count)]
+    """The trees that stand side by side in one, as views of arrays on the host."""
+    here = jax.tree.map(_on_host, tree)
+    return [jax.tree.map(operator.itemgetter(number), here) for number in range(count)]
 
 
-def abreast(trees: list[Any]) -> Any:
-    """Trees side by side in one."""
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
+def restore_abreast(template: Any, arrays: dict[str, np.ndarray], count: int) -> Any:
+    """What `apart` took apart, side by side again, in the shape of `template`."""
+    one = jax.eval_shape(partial(jax.tree.map, operator.itemgetter(0)), template)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *restore([one] * count, arrays))
 
 
 def digest(tree: Any) -> str:
@@ -136,15 +141,33 @@ def _filled(array: np.ndarray, shape: tuple[int, ...]) -> jax.Array:
     return jnp.asarray(np.pad(array, [(0, missing), *[(0, 0)] * (array.ndim - 1)]))
 
 
+def _home(folder: Path) -> Path:
+    """Where a folder has its checkpoints, be it that of a run or not."""
+    return folder / RUNS if (folder / RUNS).is_dir() else folder
+
+
 def _all(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"))
+    """Checkpoints in the order in which they were saved."""
+    return sorted(folder.glob("save-*-step-*"), key=_count)
+
+
+def _count(path: Path) -> int:
+    return int(path.name.split("-")[1])
 
 
 def _named(tree: Any) -> dict[str, Any]:
     """Leaves by path; random keys as their data."""
-    named = {}
-    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
-        if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
-        named[jax.tree_util.keystr(path)] = leaf
-    return named
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path): _data(leaf) for path, leaf in leaves}
+
+
+def _data(leaf: Any) -> Any:
+    return jax.random.key_data(leaf) if _is_key(leaf) else leaf
+
+
+def _on_host(leaf: Any) -> Any:
+    return leaf if _is_key(leaf) else np.asarray(leaf)
+
+
+def _is_key(leaf: Any) -> bool:
+    return jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 ABREAST = 16
 """Episodes at a time, at most."""
+EVALUATION = 0xE7A1
+"""In the place of a lane, of which there are not so many."""
 
 Act = Callable[[NDArray[Any], NDArray[np.int64], NDArray[np.int64]], Sequence[Any]]
 """Observations, the episodes they belong to and the steps taken in them → actions."""
@@ -38,3 +40,15 @@ def play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> N
             observations[lane] = envs[lane].reset(seed=seeds[begun])[0]
             numbers[lane], ages[lane], begun = begun, 0, begun + 1
     return returns
+
+
+def evaluation_seeds(seed: int, number: int) -> tuple[int, int]:
+    """Of the environment and of the policy, in an episode that training never sees."""
+    words = np.random.SeedSequence([seed, EVALUATION, number]).generate_state(2)
+    return int(words[0]), int(words[1])
+
+
+def check_episodes(episodes: int) -> None:
+    """Raise ValueError if nobody can play so many."""
+    if not isinstance(episodes, int | np.integer) or episodes < 1:
+        raise ValueError(f"episodes is {episodes!r}; use a whole number of at least 1")

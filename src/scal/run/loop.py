@@ -7,7 +7,8 @@ Actions are chosen before the updates, so that JAX makes these while Python step
 (`scal.run.stage`).
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ from scal.envs.functional import Spaces
 from scal.learn import algorithms, policy, replay, scal
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
-from scal.learn.replay import Transition
+from scal.learn.replay import Replay, Transition
 from scal.learn.scal import Learner
 from scal.run.stage import Outcome
 
@@ -61,9 +62,21 @@ def learned(carry: Carry, spaces: Spaces, config: Config, updates: int) -> Carry
     return carry._replace(learner=learner, totals=carry.totals + jnp.append(metrics, updates))
 
 
-begin = jax.jit(started, static_argnames=("spaces", "config"))
 follow = jax.jit(followed, static_argnames=("spaces", "config"), donate_argnums=0)
 learn = jax.jit(learned, static_argnames=("spaces", "config", "updates"), donate_argnums=0)
+
+
+def begin(learner: Learner, observation: Array, spaces: Spaces, config: Config) -> Carry:
+    """`started`, compiled; the learner's buffer is moved, not copied, and is gone from it."""
+    empty: Any = None
+    return _begin(learner._replace(replay=empty), learner.replay, observation, spaces, config)
+
+
+@partial(jax.jit, static_argnames=("spaces", "config"), donate_argnums=1)
+def _begin(
+    learner: Learner, replay: Replay, observation: Array, spaces: Spaces, config: Config
+) -> Carry:
+    return started(learner._replace(replay=replay), observation, spaces, config)
 
 
 def updates_due(config: Config, before: int, after: int) -> int:

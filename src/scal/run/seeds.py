@@ -21,19 +21,12 @@ from scal.envs.compiled import FUNCTIONAL, functional_env
 from scal.learn import replay
 from scal.learn.metrics import Metrics
 from scal.run import checkpoint, compiled, memory
-from scal.run.agent import (
-    EVALUATION,
-    LARGEST_SEED,
-    SCAL,
-    Record,
-    annealed,
-    check_budget,
-    check_episodes,
-    check_finite,
-    configure,
-    to_the_end,
-)
+from scal.run.agent import SCAL
 from scal.run.compiled import Run, Trace
+from scal.run.course import to_the_end
+from scal.run.evaluate import EVALUATION, check_episodes
+from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
+from scal.run.record import Record
 from scal.run.spaces import make, unbounded
 
 
@@ -135,8 +128,7 @@ class Seeds:
             raise ValueError(f"folder {path} holds one agent; load it with scal.SCAL.load")
         again = cls(facts["env"], facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
         again.steps = facts["steps"]
-        runs = checkpoint.restore(checkpoint.apart(again.runs, again.seeds), arrays)
-        again.runs = checkpoint.abreast(runs)
+        again.runs = checkpoint.restore_abreast(again.runs, arrays, again.seeds)
         return again
 
     def _numbers(self) -> jax.Array:

@@ -26,25 +26,26 @@ from scal.learn.algorithms import algorithm
 from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.run import checkpoint, loop, memory
-from scal.run.agent import (
-    EVALUATION,
-    LARGEST_SEED,
-    SCAL,
-    Record,
-    annealed,
-    check_budget,
-    check_episodes,
-    check_finite,
-    configure,
+from scal.run.agent import SCAL
+from scal.run.course import to_the_end
+from scal.run.evaluate import ABREAST, EVALUATION, check_episodes
+from scal.run.loop import Carry
+from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
+from scal.run.record import Record
+from scal.run.spaces import adapt, arguments_of, make, unbounded
+from scal.run.stage import (
+    Lanes,
+    Memory,
+    Outcome,
+    Stages,
+    Words,
+    came_back,
     environment_actions,
     from_json,
     in_json,
-    to_the_end,
+    observed,
+    staged,
 )
-from scal.run.evaluate import ABREAST
-from scal.run.loop import Carry
-from scal.run.spaces import adapt, arguments_of, make, unbounded
-from scal.run.stage import Lanes, Outcome, Stages, Words, staged
 
 Array = jax.Array
 
@@ -93,6 +94,8 @@ class Siblings:
         )
         self._audience: dict[int, Lanes] = {}
         self._carry: Carry | None = None
+        self._left: list[Memory] | None = None
+        """The episodes of seeds that were loaded, until they learn on."""
 
     def learn(self, steps: int, **options: Any) -> "Siblings":
         """`iterate` to its end; the options are those of `scal.SCAL.learn`."""
@@ -105,7 +108,7 @@ class Siblings:
         """
         steps = check_budget(steps, every)
         self.config = annealed(self.config, self.steps, steps)
-        carry = self._begun()
+        carry = self._on_stage()
         last, copies = self.steps + steps, self.config.environments
         actions = np.asarray(carry.choice.action)
         everyone = np.ones(self.seeds * copies, bool)
@@ -163,6 +166,7 @@ class Siblings:
 
     def save(self, path: str | Path) -> Path:
         """Write a checkpoint into the folder `path`; the last two are kept."""
+        carry = self._begun()
         facts = {
             "steps": self.steps,
             "env": self.name,
@@ -171,10 +175,10 @@ class Siblings:
             "preset": self.preset,
             "workers": self.workers,
             "config": dataclasses.asdict(self.config),
-            "memories": in_json(self.lanes.memories()),
+            "memories": in_json(self.lanes.memories() if self._left is None else self._left),
             "finished": self.finished,
         }
-        return checkpoint.save(Path(path), checkpoint.apart(self._begun(), self.seeds), facts)
+        return checkpoint.save(Path(path), checkpoint.apart(carry, self.seeds), facts)
 
     @classmethod
     def load(cls, path: str | Path, workers: int | None = None) -> "Siblings":
@@ -194,15 +198,12 @@ class Siblings:
             **facts["config"],
         )
         again.steps, again.finished = facts["steps"], facts["finished"]
-        seen = again.lanes.begin(from_json(facts["memories"], again.spaces))
-        template = again._first_carry(seen)
-        carries = checkpoint.restore(checkpoint.apart(template, again.seeds), arrays)
-        again._carry = checkpoint.abreast(carries)
-        if not np.array_equal(np.asarray(again._carry.observation), again._parted(seen)):
-            raise ValueError(
-                f"{again.env_id} does not come back to where it was: its episodes are not "
-                "determined by seed and actions, so learning cannot go on from here exactly"
-            )
+        copies = again.config.environments
+        seen = observed(adapt(again.env)[0], (again.seeds, copies))
+        begin = partial(_begin, spaces=again.spaces, config=again.config)
+        template = jax.eval_shape(begin, np.array(again._numbers()), seen)
+        again._carry = checkpoint.restore_abreast(template, arrays, again.seeds)
+        again._left = from_json(facts["memories"], again.spaces)
         return again
 
     def _numbers(self) -> range:
@@ -226,11 +227,18 @@ class Siblings:
     def _begun(self) -> Carry:
         if self._carry is None:
             seen = self.lanes.begin([(0, [])] * (self.seeds * self.config.environments))
-            self._carry = self._first_carry(seen)
+            seeds = np.array(self._numbers())
+            self._carry = _begin(seeds, self._parted(seen), self.spaces, self.config)
         return self._carry
 
-    def _first_carry(self, seen: NDArray[Any]) -> Carry:
-        return _begin(np.array(self._numbers()), self._parted(seen), self.spaces, self.config)
+    def _on_stage(self) -> Carry:
+        """Where learning goes on, with the environments brought back to it."""
+        carry = self._begun()
+        if self._left is not None:
+            seen = self._parted(self.lanes.begin(self._left))
+            came_back(self.name, seen, carry.observation)
+            self._left = None
+        return carry
 
     def _record(self) -> Record:
         """Means over the seeds, with the return of each."""

@@ -253,9 +253,11 @@ def make(env: str | EnvSpec, **arguments: Any) -> gym.Env[Any, Any]:
             return gym.make(env, **arguments)
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"environment {name!r} needs a package that is missing: {error}") from None
-    except (gym.error.Error, ImportError, ValueError) as error:
+    except Exception as error:  # whatever the constructor of somebody's environment may raise
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ValueError(f"environment {name!r} cannot be made ({reason}); check its id") from None
+        raise ValueError(
+            f"environment {name!r} cannot be made ({reason}); check its id and arguments"
+        ) from None
 
 
 def prepare_atari(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

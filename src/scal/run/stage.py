@@ -8,6 +8,7 @@ interrupted episode is replayed, not lost.
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from multiprocessing import get_context
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +17,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from scal.envs.functional import Spaces
 from scal.run.spaces import adapt, make
 
 Words = tuple[int, ...]
@@ -67,8 +69,9 @@ class Episode:
     def reset(self) -> NDArray[Any]:
         """Start episode `number`; its seed depends on it and the lane's words only."""
         sequence = np.random.SeedSequence([*self.words, self.number])
-        observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
         self.actions, self.total = [], 0.0
+        with self._blamed():
+            observation, _ = self.env.reset(seed=int(sequence.generate_state(1)[0]))
         return self._checked(observation)
 
     @property
@@ -86,13 +89,8 @@ class Episode:
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool]:
         """One step: observation, reward, terminated, ended."""
-        try:
+        with self._blamed():
             observation, pay, terminated, truncated, _ = self.env.step(action)
-        except Exception as error:
-            raise RuntimeError(
-                f"{self.name} raised {type(error).__name__} at step {len(self.actions)} of episode "
-                f"{self.number}: {error}; what was saved before is kept"
-            ) from error
         reward = float(pay)
         if not np.isfinite(reward):
             raise RuntimeError(
@@ -103,6 +101,17 @@ class Episode:
         self.total += reward
         ended = bool(terminated or truncated)
         return self._checked(observation), reward, bool(terminated), ended
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Failures of the environment, told as such."""
+        try:
+            yield
+        except Exception as error:
+            raise RuntimeError(
+                f"{self.name} raised {type(error).__name__} at step {len(self.actions)} of episode "
+                f"{self.number}: {error}; what was saved before is kept"
+            ) from error
 
     def _checked(self, observation: Any) -> NDArray[Any]:
         array = self.observation = np.asarray(observation)
@@ -122,6 +131,11 @@ class Stage:
 
     def __init__(self, episodes: Sequence[Episode]) -> None:
         self.episodes = episodes
+
+    @property
+    def blank(self) -> NDArray[Any]:
+        """Something of the shape that the observations of all lanes have."""
+        return observed(self.episodes[0].env, (len(self.episodes),))
 
     def begin(self, memories: Sequence[Memory]) -> NDArray[Any]:
         """Bring every lane to where these actions lead; returns the observations."""
@@ -259,3 +273,37 @@ def _serve(
             except Exception as error:
                 answer = RuntimeError(str(error))
             pipe.send(answer)
+
+
+def observed(env: gym.Env[Any, Any], lanes: tuple[int, ...]) -> NDArray[Any]:
+    """Something of the shape that observations of an adapted environment have in so many lanes."""
+    space = env.observation_space
+    return np.zeros((*lanes, *(space.shape or ())), space.dtype)
+
+
+def came_back(name: str, seen: NDArray[Any], left: Any) -> None:
+    """Raise ValueError unless environments show again what they showed when they were left."""
+    if not np.array_equal(np.asarray(left), seen):
+        raise ValueError(
+            f"{name} does not come back to where it was: its episodes are not determined by seed "
+            "and actions, or were played elsewhere, so learning cannot go on from here exactly"
+        )
+
+
+def environment_actions(actions: NDArray[Any], spaces: Spaces) -> list[Any]:
+    """What environments are given: indices, or vectors between −1 and 1."""
+    return actions.tolist() if spaces.discrete else list(np.tanh(actions))
+
+
+def in_json(memories: list[Memory]) -> list[Any]:
+    """The episodes in progress."""
+    return [
+        [number, [np.asarray(action).tolist() for action in actions]]
+        for number, actions in memories
+    ]
+
+
+def from_json(memories: list[Any], spaces: Spaces) -> list[Memory]:
+    """The episodes that `in_json` wrote."""
+    as_given = int if spaces.discrete else partial(np.asarray, dtype=np.float32)
+    return [(number, [as_given(action) for action in actions]) for number, actions in memories]

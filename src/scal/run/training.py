@@ -9,15 +9,12 @@ DIR/curve.png          at the end
 
 import json
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, Protocol
 
 from scal.run import checkpoint, record
 from scal.run.agent import SCAL
-from scal.run.record import Record
+from scal.run.course import Learning, noted
 from scal.run.seeds import Seeds
 from scal.run.siblings import Siblings
 
@@ -25,19 +22,6 @@ EVERY = 1_000
 FURTHER = 50_000
 """Steps by which a finished run is extended."""
 CHECKPOINT_EVERY = 10_000
-
-
-class Learning(Protocol):
-    """What a run needs of what learns in it."""
-
-    steps: int
-    env_id: Any
-
-    def iterate(self, steps: int, every: int) -> Iterator[Record]:
-        """Learn `steps` more; a record for each multiple of `every` that is reached."""
-
-    def save(self, path: Path) -> Path:
-        """Write a checkpoint into the folder."""
 
 
 def check_free(path: Path) -> Path:
@@ -53,8 +37,6 @@ def check_free(path: Path) -> Path:
 
 def load_run(path: Path) -> SCAL | Seeds | Siblings:
     """The agent of a run, or its seeds, at the newest checkpoint."""
-    if (path / "run.json").exists() and not (path / checkpoint.RUNS).exists():
-        raise ValueError(f"run {path} was cut off before its first checkpoint; train anew")
     _, facts = checkpoint.latest(path)
     if "siblings" in facts:
         return Siblings.load(path)
@@ -95,10 +77,12 @@ def train(
     if progress:
         lines = record.show_progress(lines, agent.steps, agent.steps + steps)
     finished, saved = True, agent.steps
-    with events as add_event, _signals() as stopped:
+    with events as add_event, noted(signal.SIGINT, signal.SIGTERM) as stopped:
         folder.mkdir(parents=True, exist_ok=True)
         until = max(agent.steps + steps, _until(folder))
         (folder / "run.json").write_text(json.dumps({"until": until}) + "\n")
+        if not checkpoints.exists():  # killed at any time, the run can be resumed
+            agent.save(checkpoints)
         for line in lines:
             record.append(log, line)
             if add_event:
@@ -109,7 +93,7 @@ def train(
             if stopped:
                 finished = False
                 break
-        if saved != agent.steps or not checkpoints.exists():
+        if saved != agent.steps:
             agent.save(checkpoints)
     if log.exists():
         record.plot_curve(folder / "curve.png", record.read(log), str(agent.env_id))
@@ -119,27 +103,3 @@ def train(
 def digest(folder: Path) -> str:
     """sha256 of the arrays of the newest checkpoint."""
     return str(checkpoint.latest(folder)[1]["sha256"])
-
-
-@contextmanager
-def _signals() -> Iterator[list[int]]:
-    """Collect SIGINT or SIGTERM instead of dying of it: the run ends at its next record.
-
-    A second one is not collected.
-    """
-    received: list[int] = []
-
-    def note(number: int, _: Any) -> None:
-        received.append(number)
-        restore()
-        print("\nstopping at the next record; Ctrl-C again stops at once", file=sys.stderr)
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        restore()
