@@ -1,5 +1,6 @@
 """Shared MDPs. Warnings are errors (pyproject.toml), and so are floating-point surprises."""
 
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -7,6 +8,13 @@ import pytest
 import scipy.sparse as sp
 
 from scal import FiniteMDP
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What one test has compiled no other compiles again, nor the processes that they start."""
+    assert config.cache is not None
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
 
 
 @pytest.fixture(autouse=True)
