@@ -5,6 +5,7 @@
     python -m benchmarks.learning --run Acrobot-v1       measure one environment anew
     python -m benchmarks.learning --run all --missing    measure only what has not been measured
     python -m benchmarks.learning --run all --variant paper
+    python -m benchmarks.learning --run "Hopper-v5 100000" --variant sac
     python -m benchmarks.learning --run all --abreast --helpers 4     for a machine with a GPU
 
 Nothing is tuned to an environment: every run has the options of its variant, and every seed counts.
@@ -22,6 +23,7 @@ import tyro
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.contenders import LOCOMOTION
 from benchmarks.provenance import provenance
 from scal.bench.cell import Cell, together
 from scal.bench.execute import write_json
@@ -79,15 +81,23 @@ TASKS = (
 
 VARIANTS = ("default", "replayed", "paper")
 """Presets; of those after the first the table has the mean."""
+RIVALS = ("sac", "ppo", "trpo")
+"""With RL-Zoo's values; they have a table of their own."""
+AT_EQUAL_STEPS = tuple(f"{env} 100000" for env in LOCOMOTION)
+"""Tasks that they are measured at."""
+COMPARED = ("environment", "steps", "SCAL", *map(str.upper, RIVALS))
 
 
 def cells(task: Task, variant: str) -> list[Cell]:
     """What has to be run: all seeds in one program, or each by itself."""
     facts = {"settings": variant, "evaluations": EVALUATIONS}
-    if task.compiled:
+    algorithm = "scal"
+    if variant in RIVALS:
+        algorithm, facts["settings"] = variant, "zoo"
+    elif task.compiled:
         return [Cell("scal", task.env, task.steps, FIRST_SEED, task.seeds, episodes=500, **facts)]
     seeds = range(FIRST_SEED, FIRST_SEED + task.seeds)
-    return [Cell("scal", task.env, task.steps, seed, episodes=20, **facts) for seed in seeds]
+    return [Cell(algorithm, task.env, task.steps, seed, episodes=20, **facts) for seed in seeds]
 
 
 def measure(
@@ -143,7 +153,8 @@ def file(
 ) -> None:
     """Add the curves of a cell to the results, which others may have changed meanwhile."""
     results, result = load(), json.loads(grid.result(cell).read_text())
-    entry = _entry(results, variant, task) | {"measured": measured, "config": result["config"]}
+    entry = _entry(results, variant, task) | {"measured": measured}
+    entry["config"] = result.get("config", {})
     for seed, curve in enumerate(result[task.score], cell.seed):
         entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
@@ -168,6 +179,18 @@ def curves(results: dict[str, Any], variant: str, task: Task) -> np.ndarray:
     """Scores (seeds, evaluations) that are known."""
     seeds = results.get(variant, {}).get(task.name, {"seeds": {}})["seeds"]
     return np.array([seeds[seed]["curve"] for seed in sorted(seeds)])
+
+
+def compared(results: dict[str, Any]) -> list[list[str]]:
+    """SCAL and the rivals after as many steps: mean and, in brackets, the worst seed."""
+    lines = []
+    for task in [task for task in TASKS if task.name in AT_EQUAL_STEPS]:
+        found = [curves(results, who, task) for who in ("default", *RIVALS)]
+        if any(map(len, found[1:])):
+            shown = [f"{one[:, -1].mean():,.0f} ({_worst(task, one):,.0f})" if len(one) else "–"
+                     for one in found]  # fmt: skip
+            lines.append([task.env, f"{task.steps:,}", *shown])
+    return lines
 
 
 COLUMNS = ("environment", "steps", "seeds", "mean", "std", "worst")
@@ -242,16 +265,23 @@ def main(
     """
     console = Console(width=max(Console().width, 150))
     chosen = [task for task in TASKS if run in (task.env, task.name, "all")]
+    if variant in RIVALS:
+        chosen = [task for task in chosen if task.name in AT_EQUAL_STEPS]
     if run and not chosen:
-        names = ", ".join(sorted({task.env for task in TASKS}))
-        raise SystemExit(f"no environment {run!r}; use all or one of {names}")
-    if variant not in VARIANTS:
-        raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS)}")
+        names = AT_EQUAL_STEPS if variant in RIVALS else sorted({task.env for task in TASKS})
+        raise SystemExit(f"no environment {run!r}; use all or one of {', '.join(names)}")
+    if variant not in VARIANTS + RIVALS:
+        raise SystemExit(f"no variant {variant!r}; use one of {', '.join(VARIANTS + RIVALS)}")
     if helpers and not abreast:
         raise SystemExit("--helpers step the environments of seeds side by side; add --abreast")
     runner = Processes(workers, helpers)
     results = measure(chosen, variant, runner, console, missing, abreast) if chosen else load()
     console.print(table(results))
+    if lines := compared(results):
+        beside = Table(*COMPARED, title="At equal steps, RL-Zoo's values: mean (worst seed)")
+        for line in lines:
+            beside.add_row(*line)
+        console.print(beside)
 
 
 if __name__ == "__main__":
