@@ -15,6 +15,8 @@ def pytest_configure(config: pytest.Config) -> None:
     assert config.cache is not None
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(config.cache.mkdir("jax")))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+    # XLA tells of programs from the cache that it tuned them for this very machine
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
 @pytest.fixture(autouse=True)
