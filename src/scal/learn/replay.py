@@ -164,9 +164,7 @@ def sample(
     ages, lanes = kept - last + _below(age, last), _below(lane, environments)
     if weigh is not None:
         weights = weigh(_rows(replay, ages, lanes))
-        floor = 1e-2 * weights.mean() + 1e-6
-        choose_key = jax.random.fold_in(key, 1)
-        chosen = jax.random.categorical(choose_key, jnp.log(weights + floor), shape=(size,))
+        chosen = _drawn(jax.random.fold_in(key, 1), weights + 1e-2 * weights.mean() + 1e-6, size)
         ages, lanes = ages[chosen], lanes[chosen]
     ahead = ages[:, None] + jnp.arange(steps)
     window = _rows(replay, ahead, lanes[:, None])
@@ -179,6 +177,13 @@ def sample(
         initials = film.first_stack(frame, replay.spaces)
     replayed = (mix[:size] < s0_mix).reshape(size, *[1] * (initials.ndim - 1))
     return Batch(window, valid, jnp.where(replayed, window.observation[:, 0], initials))
+
+
+def _drawn(key: Array, weights: Array, size: int) -> Array:
+    """Indices in proportion to weights: where even draws fall among their cumulative sums."""
+    sums = jnp.cumsum(weights)
+    places = jax.random.uniform(key, (size,), maxval=sums[-1])
+    return jnp.minimum(jnp.searchsorted(sums, places, side="right"), len(weights) - 1)
 
 
 def _entries(spaces: Spaces) -> int:
