@@ -109,7 +109,6 @@ def measure(
     abreast: bool = False,
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
-    measured = provenance()
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
     # seed by seed: a run that is cut off has measured as much of every task
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
@@ -127,12 +126,12 @@ def measure(
         grid.forget()
         forget(tasks, variant)
     for cell in set(wanted) - set(grid.missing()):  # done, but a run before this one was cut off
-        file(grid, cell, wanted[cell], variant, measured, console)
+        file(grid, cell, wanted[cell], variant, console)
     for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
         if event.state == "done":
-            file(grid, event.cell, wanted[event.cell], variant, measured, console)
+            file(grid, event.cell, wanted[event.cell], variant, console)
     return load()
 
 
@@ -148,15 +147,15 @@ def file(
     cell: Cell,
     task: Task,
     variant: str,
-    measured: dict[str, Any],
     console: Console,
 ) -> None:
     """Add the curves of a cell to the results, which others may have changed meanwhile."""
     results, result = load(), json.loads(grid.result(cell).read_text())
-    entry = _entry(results, variant, task) | {"measured": measured}
+    entry = _entry(results, variant, task) | {"measured": provenance()}
     entry["config"] = result.get("config", {})
+    facts = {name: result[name] for name in ("commit", "clean")}
     for seed, curve in enumerate(result[task.score], cell.seed):
-        entry["seeds"][str(seed)] = {"curve": curve, "commit": measured["commit"]}
+        entry["seeds"][str(seed)] = {"curve": curve, **facts}
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)

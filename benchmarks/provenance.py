@@ -2,9 +2,9 @@
 
 import os
 import platform
-import subprocess
-from importlib import metadata
 from typing import Any
+
+from scal.run.source import source, versions
 
 PACKAGES = (
     "scal-rl", "numpy", "scipy", "highspy", "jax", "gymnasium", "quantecon", "mdpsolver",
@@ -15,22 +15,9 @@ PACKAGES = (
 def provenance() -> dict[str, Any]:
     """The facts that a result file opens with."""
     return {
-        "commit": _git("rev-parse", "HEAD"),
-        "clean": _git("status", "--porcelain", "--", "src", "benchmarks/*.py") == "",
+        **source()._asdict(),
         "python": platform.python_version(),
         "cores": os.cpu_count(),
         "machine": platform.machine(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": versions(PACKAGES),
     }
-
-
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

@@ -14,7 +14,7 @@ every result names the commit it was measured at.
 
 import argparse
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from benchmarks.provenance import provenance
@@ -23,7 +23,7 @@ from rich.console import Console
 from scal.bench import figures, show
 from scal.bench.cell import Cell, apart, together
 from scal.bench.execute import Result, write_json
-from scal.bench.grid import Event, Grid
+from scal.bench.grid import Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
 from scal.bench.series import gather, pack, read
@@ -63,7 +63,7 @@ def main(
         to_run = Grid(given.folder / "together", merged) if given.together else grid
         if given.anew:
             to_run.forget()
-        for event in show.Board(to_run, runner.slots).follow(stamped(to_run, to_run.run(runner))):
+        for event in show.Board(to_run, runner.slots).follow(to_run.run(runner)):
             print(f"failed: {event.cell.name}: {event.reason}")
         file_apart(to_run, merged, grid)
         pack_up(whole, suite, packed)
@@ -86,16 +86,6 @@ def part(cells: Iterable[Cell], algorithms: list[str] | None, envs: list[str] | 
     return sorted(chosen, key=lambda cell: cell.seed)
 
 
-def stamped(grid: Grid, events: Iterable[Event]) -> Iterator[Event]:
-    """The events, once the result of each has the commit that was checked out at the start."""
-    commit = provenance()["commit"]
-    for event in events:
-        if event.state == "done":
-            path = grid.result(event.cell)
-            write_json(path, {"commit": commit} | json.loads(path.read_text()))
-        yield event
-
-
 def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:
     """What was learned side by side, as the results of single cells, with a share of the time."""
     for whole, parts in merged.items():
@@ -110,27 +100,21 @@ def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:
 
 
 def adopt(grid: Grid, packed: Path) -> None:
-    """File the results that are known and missing in the folder, with the commit of each."""
+    """File the results that are known and missing in the folder."""
     missing = set(grid.missing())
-    commit = json.loads(packed.read_text())["provenance"]["commit"]
     for result, seconds in read([packed]):
         cell = Cell.read(result["cell"])
         if cell in missing:
             write_json(grid.folder / "timing" / f"{cell.name}.json", {"seconds": seconds})
-            write_json(grid.result(cell), {"commit": commit} | result)
+            write_json(grid.result(cell), result)
 
 
 def pack_up(grid: Grid, suite: str, packed: Path) -> None:
-    """All results in one file, each with its commit."""
-    facts = provenance()
-    cells = [{"commit": facts["commit"]} | cell for cell in pack(_of(grid))]
-    found = {"provenance": facts, "suite": suite, "cells": cells}
+    """All results in one file; each says itself at which commit it was measured."""
+    found = {"provenance": provenance(), "suite": suite, "cells": pack(_of(grid))}
     packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 
 def _of(grid: Grid) -> list[tuple[Result, float]]:
     """Results of its own cells; other suites may have theirs in the same folder."""
-    known = read([grid.folder])
-    return [
-        (result, seconds) for result, seconds in known if Cell.read(result["cell"]) in grid.cells
-    ]
+    return [(result, grid.seconds(Cell.read(result["cell"]))) for result in grid.results()]

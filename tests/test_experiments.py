@@ -13,8 +13,10 @@ from scal.bench.grid import Grid
 from scal.bench.panels import panels
 from scal.bench.series import gather, read
 from scal.bench.suites import SUITES
+from scal.run.source import source
 
 THERE = [suite for suite in tables.SUITES if (RESULTS / f"{suite}.json").exists()]
+TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
 PAGE = FIGURES.parent / "results.md"
 
 
@@ -50,8 +52,21 @@ def test_a_suite_measured_in_parts(tmp_path):
     assert len(grid.missing()) == everything - 3
     rerun.pack_up(grid, "discrete", again)
     written = json.loads(again.read_text())["cells"]
-    expected = [{"commit": known["provenance"]["commit"]} | cell for cell in known["cells"]]
-    assert sorted(written, key=_name) == sorted(expected, key=_name)
+    assert sorted(written, key=_name) == sorted(known["cells"], key=_name)
+
+
+def test_a_suite_is_begun_anew_where_nothing_was_run(monkeypatch, tmp_path):
+    """What is to be measured is written down before the first cell."""
+    cells = [Cell("scal", "Pendulum-v1", 300, options=TINY, evaluations=3, episodes=1)]
+    monkeypatch.setitem(rerun.SUITES, "discrete", lambda: cells)
+    monkeypatch.setattr(rerun, "RESULTS", tmp_path)
+    words = ["fig5", "--run", "--anew", "--folder", str(tmp_path / "grid")]
+    monkeypatch.setattr("sys.argv", words)
+    rerun.main("discrete", None)
+    (result,) = json.loads((tmp_path / "discrete.json").read_text())["cells"]
+    assert Cell.read(result["cell"]) == cells[0]
+    assert result["commit"] == source().commit
+    assert result["seconds"] > 0.0
 
 
 def test_a_part_of_a_suite_is_run_seed_by_seed():

@@ -12,6 +12,8 @@ from scal.bench.execute import write_json
 from scal.bench.runners import Processes
 
 RESULTS = learning.load()
+FACTS = {"commit": "b" * 40, "clean": True}
+"""What a result says of its code."""
 ACROBOT, INVENTORY = (
     next(task for task in learning.TASKS if task.env == env)
     for env in ("Acrobot-v1", "scal/Inventory-v0")
@@ -85,17 +87,20 @@ def test_what_a_run_left_behind_is_filed_and_other_seeds_go(monkeypatch, tmp_pat
     (cell,) = learning.cells(task, "default")
     write_json(
         tmp_path / "cells" / f"{cell.name}.json",
-        {"returns": [[2.0] * 10, [3.0] * 10], "config": {"mu": 0.3}},
+        {"returns": [[2.0] * 10, [3.0] * 10], "config": {"mu": 0.3}, **FACTS},
     )
     runner, console = Processes(), Console(quiet=True)
     found = learning.measure([task], "default", runner, console, missing=True)
     assert learning.curves(found, "default", task)[:, -1].tolist() == [2.0, 3.0]
     assert found["default"][task.name]["config"] == {"mu": 0.3}
+    assert all(
+        seed.items() >= FACTS.items() for seed in found["default"][task.name]["seeds"].values()
+    )
     assert set(found) == {"default", "paper"}
     more = task._replace(seeds=3)  # of which two are known
     (whole,) = learning.cells(more, "default")
     returns = [[value] * 10 for value in (2.0, 3.0, 4.0)]
-    result = {"returns": returns, "config": {"mu": 0.3}}
+    result = {"returns": returns, "config": {"mu": 0.3}, **FACTS}
     write_json(tmp_path / "cells" / f"{whole.name}.json", result)
     found = learning.measure([more], "default", runner, console, missing=True)
     assert learning.curves(found, "default", more)[:, -1].tolist() == [2.0, 3.0, 4.0]

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,9 +12,13 @@ from dataclasses import asdict, replace
 
 import pytest
 
+from scal.bench import execute
 from scal.bench.cell import Cell
+from scal.bench.execute import write_json
 from scal.bench.grid import Grid
 from scal.bench.show import BEGINNING, SPEED, estimate
+from scal.run.agent import SCAL
+from scal.run.source import source
 
 TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
 CELLS = [
@@ -104,6 +109,44 @@ def test_a_failing_cell_is_listed_with_its_reason(tmp_path):
     events = list(Grid(tmp_path, [impossible]).run())
     assert [event.state for event in events] == ["running"] * 3 + ["failed"]
     assert "environment 'NoSuchThing-v0' cannot be made" in events[-1].reason
+
+
+def test_a_killed_cell_goes_on_from_what_was_saved(tmp_path, monkeypatch):
+    """Unless other code began it: then all of it is learned anew."""
+    cell, calls = CELLS[0], []
+    undisturbed, _ = execute.run(cell, tmp_path / "undisturbed")
+    real = execute._score_scal
+
+    def score_until_killed(*given):
+        calls.append(given)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(execute, "_score_scal", score_until_killed)
+    monkeypatch.setattr(execute, "SAVING", 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        execute.run(cell, tmp_path / "killed")
+    shutil.copytree(tmp_path / "killed", tmp_path / "of other code")
+    result, _ = execute.run(cell, tmp_path / "killed")
+    assert len(calls) == 5 + 2
+    assert result == undisturbed
+    other = source()._replace(commit="a" * 40)
+    monkeypatch.setattr(execute, "source", lambda: other)
+    execute.run(cell, tmp_path / "of other code")
+    assert len(calls) == 7 + cell.evaluations
+
+
+def test_a_killed_cell_begins_anew_where_episodes_cannot_be_played_again(tmp_path):
+    """Its environment does not do twice what it did."""
+    name = "tests.run.failing:Drifting-v0"
+    cell = Cell("scal", name, 300, options=TINY, evaluations=3, episodes=1)
+    agent = SCAL(name, **dict(TINY)).learn(152)
+    agent.save(tmp_path)
+    write_json(tmp_path / "scores.json", {"scores": [{}], "seconds": 9.0, "source": source()})
+    result, seconds = execute.run(cell, tmp_path)
+    assert len(result["returns"][0]) == 3
+    assert seconds > 0.0
 
 
 def test_cells_that_differ_have_different_names():

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 import scal
 from scal.cli import main, parse
@@ -413,6 +414,22 @@ def test_several_environments_resume_exactly(tmp_path):
         scal.SCAL("CartPole-v1", environments=0)
     with pytest.raises(ValueError, match=r"environments is 1.5; use a whole number of at least 1"):
         scal.SCAL("CartPole-v1", environments=1.5)
+
+
+def test_an_array_that_an_environment_uses_again_is_copied():
+    """The last observation of a truncated episode is not the first one of the next."""
+    agent = scal.SCAL("tests.run.failing:Reusing-v0", **FAST).learn(20)
+    rows = np.asarray(agent.learner.replay.ring)[:20, 0]
+    now, after = rows[:, 0], rows[:, -3]
+    assert len(np.unique(now)) == 5
+    np.testing.assert_allclose(after - now, now[1] - now[0], rtol=1e-5)
+
+
+def test_environments_of_an_evaluation_are_closed(monkeypatch):
+    closed = []
+    monkeypatch.setattr(CartPoleEnv, "close", lambda env: closed.append(env))
+    scal.SCAL("CartPole-v1", **FAST).evaluate(3)
+    assert len(closed) == 3
 
 
 def test_first_episodes_are_cut_off(tmp_path):

@@ -90,7 +90,7 @@ def apart(result: dict[str, Any], cell: Cell) -> dict[str, Any]:
     >>> apart(whole, Cell("scal", "Hopper-v5", 100, 8))["returns"]
     [[2.0]]
     """
-    of_all = {"cell", "steps", "versions", "commit", "config"}
+    of_all = {"cell", "steps", "versions", "commit", "clean", "config"}
     first = cell.seed - result["cell"]["seed"]
     own = {
         name: value if name in of_all else value[first : first + cell.seeds]

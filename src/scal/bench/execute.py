@@ -1,14 +1,14 @@
 """Running a cell.
 
 A cell is a function of its description. Killed and run again, it goes on from the last evaluation
-that was saved (SCAL) or starts over (the rivals), and gives the same result to the last bit.
+that was saved (SCAL, if the code is still the same) or starts over (the rivals), and gives the same
+result to the last bit.
 """
 
 import dataclasses
 import json
-import os
+import shutil
 import time
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,13 @@ from scal.bench import baselines, gradients
 from scal.bench.cell import Cell, Score, score
 from scal.envs.compiled import functional_env
 from scal.learn.config import Config
-from scal.run import exact
+from scal.run import exact, record
 from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
 from scal.run.siblings import Siblings
+from scal.run.source import source, versions
+from scal.run.spaces import make
+from scal.run.stage import LostPlaceError
 
 Learners = SCAL | Seeds | Siblings
 Result = dict[str, Any]
@@ -51,7 +54,8 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     }
     result = {
         "cell": dataclasses.asdict(cell),
-        "versions": {name: _version(name) for name in PACKAGES},
+        **source()._asdict(),
+        "versions": versions(PACKAGES),
         **used,
         "steps": cell.marks,
         **curves,
@@ -69,19 +73,25 @@ def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], floa
     so_far, every = work / "scores.json", cell.steps // cell.evaluations
     begun, spent = time.monotonic(), 0.0
     try:
-        agent = Siblings.load(work, helpers) if kind is Siblings else kind.load(work)
         known = json.loads(so_far.read_text())
+        if known["source"] != list(source()):
+            raise ValueError("other code began it")
+        agent = Siblings.load(work, helpers) if kind is Siblings else kind.load(work)
         scores = known["scores"][: agent.steps // every]
         begun -= known["seconds"]
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         agent, scores = _begin(kind, cell, helpers), []
-    for _ in agent.iterate(cell.steps - agent.steps, every):
-        scores.append(_score_scal(agent, cell))
-        now = time.monotonic()
-        write_json(so_far, {"scores": scores, "seconds": now - begun})
-        if spent <= SAVING * (now - begun):
-            agent.save(work)
-            spent += time.monotonic() - now
+    try:
+        for _ in agent.iterate(cell.steps - agent.steps, every):
+            scores.append(_score_scal(agent, cell))
+            now = time.monotonic()
+            write_json(so_far, {"scores": scores, "seconds": now - begun, "source": source()})
+            if spent <= SAVING * (now - begun):
+                agent.save(work)
+                spent += time.monotonic() - now
+    except LostPlaceError:  # seed and actions do not determine the episodes: nothing to go on from
+        shutil.rmtree(work)
+        return _learn_scal(cell, work, helpers)
     return scores, time.monotonic() - begun, agent.config
 
 
@@ -98,7 +108,7 @@ def _score_scal(agent: Learners, cell: Cell) -> Score:
     returns = np.atleast_2d(agent.evaluate(cell.episodes))
     if isinstance(agent, SCAL):
         return score(returns, [agent])
-    known = isinstance(agent, Seeds) or exact.known_mdp(agent, agent.config.gamma)
+    known = exact.known_mdp(make(cell.env), exact.GAMMA) is not None
     found = score(returns, [agent.agent(number) for number in range(agent.seeds) if known])
     if isinstance(agent, Seeds) and cell.gradients:
         key = jax.random.fold_in(jax.random.key(cell.seed), agent.steps)
@@ -107,16 +117,7 @@ def _score_scal(agent: Learners, cell: Cell) -> Score:
     return found
 
 
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
-
-
 def write_json(path: Path, content: Any) -> None:
     """The whole file or nothing."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(json.dumps(content, indent=1) + "\n")
-    os.replace(partial, path)
+    record.write(path, json.dumps(content, indent=1) + "\n")

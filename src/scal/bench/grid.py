@@ -58,6 +58,11 @@ class Grid:
         there = [self.result(cell) for cell in self.cells if self.result(cell).exists()]
         return [json.loads(path.read_text()) for path in there]
 
+    def seconds(self, cell: Cell) -> float:
+        """What a cell took, 0 if nobody timed it."""
+        timing = self.folder / "timing" / f"{cell.name}.json"
+        return float(json.loads(timing.read_text())["seconds"]) if timing.exists() else 0.0
+
     def steps_of(self, cell: Cell) -> int:
         """How far a running cell has come, at its last evaluation."""
         path = self.folder / "unfinished" / cell.name / "scores.json"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from scal.bench.series import Series
 from scal.mdp import solve
-from scal.run.exact import GAMMA
+from scal.run.exact import GAMMA, known_mdp, words_of
 from scal.run.spaces import make
 
 Array = NDArray[np.float64]
@@ -128,8 +128,10 @@ def _line(name: str, style: Style, across: NDArray[Any], curves: Any, log: bool 
 
 def _policies(env: str, steps: int, series: Sequence[Series], looks: dict[str, Style]) -> Panel:
     """What is done in every state, on average over seeds, beside the optimum."""
-    problem: Any = make(env).unwrapped
-    best = solve(problem.problem.mdp(GAMMA)).policy
+    made = make(env)
+    mdp = known_mdp(made, GAMMA)
+    assert mdp is not None  # since policies were compared with its optimum
+    best = solve(mdp).policy
     states = np.arange(len(best))
     lines = [
         _line(one.who, looks[one.who], states, np.array(one.policies, float))
@@ -137,7 +139,7 @@ def _policies(env: str, steps: int, series: Sequence[Series], looks: dict[str, S
         if one.policies
     ]
     lines.append(_line("optimum", Style("optimum"), states, best[None].astype(float)))
-    state, action = problem.words
+    state, action = words_of(made)
     title = f"{env}: what is done after {steps:,} interactions"
     return Panel(f"{_file(env)}-{steps}-policies", title, state, action, lines)
 

@@ -1,6 +1,5 @@
 """A grid in a terminal: its plan, its progress, its results."""
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from time import monotonic
@@ -25,8 +24,7 @@ def estimate(grid: Grid) -> dict[Cell, float]:
     """Seconds that the missing cells will take, one at a time."""
     timed: dict[tuple[str, str, bool], float] = {}
     for cell in grid.cells:
-        timing = grid.folder / "timing" / f"{cell.name}.json"
-        seconds = json.loads(timing.read_text())["seconds"] if timing.exists() else 0.0
+        seconds = grid.seconds(cell)
         if seconds:  # none where nobody timed it
             timed[_kind(cell)] = cell.seeds * cell.steps / seconds
     return {

@@ -193,7 +193,7 @@ class SCAL:
 
     def certificate(self, gamma: float | None = None) -> Certificate:
         """Bounds on the optimum and on the greedy policy, where the environment knows its MDP."""
-        mdp = exact.known_mdp(self, self.config.gamma if gamma is None else gamma)
+        mdp = exact.known_mdp(self.env, self.config.gamma if gamma is None else gamma)
         if mdp is None:
             raise ValueError(
                 f"{self.name} has no known MDP to certify against; "

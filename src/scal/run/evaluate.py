@@ -1,6 +1,7 @@
 """Whole episodes of a policy, several side by side: one compiled call per step of all of them."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import gymnasium as gym
@@ -19,8 +20,16 @@ Act = Callable[[NDArray[Any], NDArray[np.int64], NDArray[np.int64]], Sequence[An
 def play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> NDArray[np.float64]:
     """Undiscounted returns of one episode per seed, in no more environments than seeds.
 
-    `act` always sees as many observations, those of episodes that are over among them.
+    `act` always sees as many observations, those of episodes that are over among them. The
+    environments are closed at the end.
     """
+    with ExitStack() as stack:
+        for env in envs:
+            stack.callback(env.close)
+        return _play(envs, act, seeds)
+
+
+def _play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> NDArray[np.float64]:
     returns = np.zeros(len(seeds))
     numbers, ages = np.arange(len(envs)), np.zeros(len(envs), np.int64)
     observations = [env.reset(seed=seeds[i])[0] for i, env in enumerate(envs)]

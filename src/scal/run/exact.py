@@ -13,7 +13,6 @@ from scal.mdp import FiniteMDP, Solution, linear, solve
 
 if TYPE_CHECKING:
     from scal.run.agent import SCAL
-    from scal.run.siblings import Siblings
 
 GAMMA = 0.99
 LATE = 10
@@ -53,15 +52,21 @@ class Comparison:
         }
 
 
-def known_mdp(agent: "SCAL | Siblings", gamma: float) -> FiniteMDP | None:
-    """The MDP behind an agent's environment, if the environment says and shows its states."""
-    if not _shows_states(agent.env.observation_space):
+def known_mdp(env: gym.Env[Any, Any], gamma: float) -> FiniteMDP | None:
+    """The MDP behind an environment, if it says and shows its states."""
+    if not _shows_states(env.observation_space):
         return None
-    problem: Any = getattr(agent.env.unwrapped, "problem", None)
-    if isinstance(getattr(agent.env.unwrapped, "P", None), Mapping):
-        return FiniteMDP.from_gymnasium(agent.env, gamma)
+    problem: Any = getattr(env.unwrapped, "problem", None)
+    if isinstance(getattr(env.unwrapped, "P", None), Mapping):
+        return FiniteMDP.from_gymnasium(env, gamma)
     mdp: FiniteMDP | None = problem.mdp(gamma) if hasattr(problem, "mdp") else None
     return mdp
+
+
+def words_of(env: gym.Env[Any, Any]) -> tuple[str, str]:
+    """What an environment calls a state and an action."""
+    words: tuple[str, str] = getattr(env.unwrapped, "words", Comparison.words)
+    return words
 
 
 def _shows_states(space: gym.Space[Any]) -> bool:
@@ -81,12 +86,12 @@ def greedy_policy(agent: "SCAL", mdp: FiniteMDP) -> NDArray[np.int64]:
 
 def compare(agent: "SCAL", gamma: float = GAMMA) -> Comparison | None:
     """The agent's greedy policy against the optimum; None if its MDP is not known."""
-    mdp = known_mdp(agent, gamma)
+    mdp = known_mdp(agent.env, gamma)
     if mdp is None:
         return None
     policy = greedy_policy(agent, mdp)
     values = linear.values(*mdp.under(policy), gamma)
-    words = getattr(agent.env.unwrapped, "words", Comparison.words)
+    words = words_of(agent.env)
     days: int | None = getattr(agent.env.unwrapped, "days", None)
     late = None if days is None else late_return(mdp, policy, days)
     return Comparison(gamma, policy, values, solve(mdp), words, late)

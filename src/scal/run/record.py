@@ -14,6 +14,16 @@ from scal.run.extras import require
 Record = dict[str, Any]
 
 
+def write(path: Path, text: str) -> None:
+    """The whole file or nothing."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_text(text)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def append(path: Path, line: Record) -> None:
     """Add a line to a JSONL file."""
     with open(path, "a") as stream:
@@ -34,9 +44,7 @@ def read(path: Path) -> list[Record]:
 def cut(path: Path, last: int) -> None:
     """Leave out the lines of a JSONL file beyond step `last`; the whole file changes or nothing."""
     kept = [line for line in read(path) if line["step"] <= last]
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text("".join(json.dumps(line) + "\n" for line in kept))
-    os.replace(partial, path)
+    write(path, "".join(json.dumps(line) + "\n" for line in kept))
 
 
 @contextmanager

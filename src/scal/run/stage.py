@@ -114,7 +114,8 @@ class Episode:
             ) from error
 
     def _checked(self, observation: Any) -> NDArray[Any]:
-        array = self.observation = np.asarray(observation)
+        # a copy: some environments return one and the same array at every step
+        array = self.observation = np.array(observation)
         if array.dtype == np.uint8:
             return array
         if not np.isfinite(array).all():
@@ -281,10 +282,14 @@ def observed(env: gym.Env[Any, Any], lanes: tuple[int, ...]) -> NDArray[Any]:
     return np.zeros((*lanes, *(space.shape or ())), space.dtype)
 
 
+class LostPlaceError(ValueError):
+    """Environments cannot be brought back to where they were left."""
+
+
 def came_back(name: str, seen: NDArray[Any], left: Any) -> None:
-    """Raise ValueError unless environments show again what they showed when they were left."""
+    """Raise LostPlaceError unless environments show again what they showed when they were left."""
     if not np.array_equal(np.asarray(left), seen):
-        raise ValueError(
+        raise LostPlaceError(
             f"{name} does not come back to where it was: its episodes are not determined by seed "
             "and actions, or were played elsewhere, so learning cannot go on from here exactly"
         )

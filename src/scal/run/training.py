@@ -80,7 +80,7 @@ def train(
     with events as add_event, noted(signal.SIGINT, signal.SIGTERM) as stopped:
         folder.mkdir(parents=True, exist_ok=True)
         until = max(agent.steps + steps, _until(folder))
-        (folder / "run.json").write_text(json.dumps({"until": until}) + "\n")
+        record.write(folder / "run.json", json.dumps({"until": until}) + "\n")
         if not checkpoints.exists():  # killed at any time, the run can be resumed
             agent.save(checkpoints)
         for line in lines:

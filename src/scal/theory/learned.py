@@ -38,7 +38,7 @@ def learned_iterate(agent: "SCAL", mu: float) -> Learned:
     Where the slack is no network, h is the best one for this V, x and μ.
     """
     config, spaces, learner = agent.config, agent.spaces, agent.learner
-    mdp = exact.known_mdp(agent, config.gamma)
+    mdp = exact.known_mdp(agent.env, config.gamma)
     if mdp is None or not spaces.discrete:
         raise ValueError(f"{agent.name} has no known finite MDP; use scal/Inventory-v0")
     space = agent.env.observation_space

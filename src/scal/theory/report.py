@@ -2,16 +2,16 @@
 
 import json
 import platform
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from scal.run.source import source, versions
 
 PACKAGES = ("scal-rl", "numpy", "scipy", "jax", "jaxlib", "matplotlib")
 COLOURS = ("#1f5fa8", "#c4452f", "#2f8f5b", "#8a5fb0", "#b8860b", "#555555")
@@ -90,15 +90,11 @@ class Study:
 
 def provenance() -> Data:
     """Commit, versions and machine."""
-    git = subprocess.run(
-        ["git", "rev-parse", "HEAD"],
-        cwd=Path(__file__).parent, capture_output=True, text=True, check=False,
-    )  # fmt: skip
     return {
-        "commit": git.stdout.strip() if git.returncode == 0 else "unknown",
+        **source()._asdict(),
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "versions": {name: metadata.version(name) for name in PACKAGES},
+        "versions": versions(PACKAGES),
     }
 
 
