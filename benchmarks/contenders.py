@@ -59,19 +59,21 @@ def scal_compiled(
     import jax.numpy as jnp
 
     from scal.envs.cartpole import CARTPOLE
-    from scal.learn.config import DEFAULT
+    from scal.learn.config import Config
     from scal.run import compiled
 
+    config = Config()  # the preset replayed
+
     def begun(first: int) -> Any:
-        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, DEFAULT)
-        return compiled.advance(runs, {}, CARTPOLE, DEFAULT, DEFAULT.warmup, learning=False)[0]
+        runs = compiled.start(first + jnp.arange(side_by_side), {}, CARTPOLE, config)
+        return compiled.advance(runs, {}, CARTPOLE, config, config.warmup, learning=False)[0]
 
     def advance(runs: Any) -> Any:
-        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, DEFAULT, each)[0])
+        return jax.block_until_ready(compiled.advance(runs, {}, CARTPOLE, config, each)[0])
 
     each = steps // (side_by_side * in_turn)
     every = [advance(begun(seed + number)) for number in range(in_turn)]
-    return lambda: [advance(runs) for runs in every], dataclasses.asdict(DEFAULT)
+    return lambda: [advance(runs) for runs in every], dataclasses.asdict(config)
 
 
 def stable_baselines(
@@ -138,9 +140,9 @@ def replay_draws(
 
     from scal.envs.functional import Spaces
     from scal.learn import replay
-    from scal.learn.config import DEFAULT
+    from scal.learn.config import Config
 
-    spaces = Spaces(observation_size, 2, discrete=True)
+    config, spaces = Config(), Spaces(observation_size, 2, discrete=True)
     if observation_size > 4:
         spaces = Spaces(observation_size, 6, discrete=False, action_scale=(1.0,) * 6)
 
@@ -158,7 +160,13 @@ def replay_draws(
 
     @jax.jit
     def draw(key: Any, buffer: replay.Replay) -> replay.Batch:
-        return replay.sample(key, buffer, DEFAULT.batch_size, DEFAULT.n_steps, DEFAULT.s0_mix)
+        return replay.sample(
+            key,
+            buffer,
+            config.batch_size,
+            config.n_steps,
+            config.s0_mix,
+        )
 
     @jax.jit
     def draw_all(keys: Any, buffer: replay.Replay) -> replay.Batch:
@@ -175,7 +183,11 @@ def replay_draws(
     buffer, keys = filled(), jax.random.split(jax.random.key(seed), draws)
     singly = [] if in_program else list(keys)
     work()
-    return work, {"batch_size": DEFAULT.batch_size, "n_steps": DEFAULT.n_steps, "stored": stored}
+    return work, {
+        "batch_size": config.batch_size,
+        "n_steps": config.n_steps,
+        "stored": stored,
+    }
 
 
 CONTENDERS: dict[str, Contender] = {

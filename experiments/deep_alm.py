@@ -16,7 +16,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from benchmarks.provenance import provenance
@@ -54,14 +53,13 @@ def returns(env_id: str, steps: int, options: dict[str, Any]) -> np.ndarray:
     rates = {f"lr_{name}": jnp.asarray(rate) for name in ("value", "slack", "multiplier")}
     sweep = rates | {"mu": jnp.asarray(mu)}
     seeds = jnp.asarray(seed.astype(int))
-    keys = jax.vmap(jax.random.key)(seeds)
     runs = compiled.start(seeds, sweep, env, config)
     runs, _ = compiled.advance(runs, sweep, env, config, STRETCH, learning=False)
     found, begun = [], time.monotonic()
     for done in range(2 * STRETCH, steps + 1, STRETCH):
         runs, _ = compiled.advance(runs, sweep, env, config, STRETCH)
         if done % (steps // MARKS) == 0:
-            found.append(np.asarray(compiled.evaluate(runs, keys, env, config, EPISODES)).mean(1))
+            found.append(np.asarray(compiled.evaluate(runs, seeds, env, config, EPISODES)).mean(1))
             speed = len(seeds) * done / (time.monotonic() - begun)
             print(f"{env_id} {options}: {done:,} steps, {speed:,.0f}/s", file=sys.stderr)
     return np.array(found).reshape(MARKS, len(RATES), len(PENALTIES), SEEDS)

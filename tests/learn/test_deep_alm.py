@@ -14,7 +14,7 @@ from scal.cli import main, parse
 from scal.learn import deep_alm, terms
 from scal.learn import networks as nets
 from scal.learn import scal as learning
-from scal.learn.config import DEFAULT, PAPER
+from scal.learn.config import PAPER, Config
 from scal.learn.replay import Batch, Transition
 from scal.run import checkpoint, compiled
 from tests.learn import probes
@@ -140,8 +140,12 @@ def test_three_steps_equal_the_paper(auxiliary, monkeypatch):
 
 @pytest.mark.parametrize("auxiliary", [False, True])
 def test_frozen_multiplier_moves_at_the_end_of_an_outer_iteration(auxiliary):
-    config = dataclasses.replace(
-        DEFAULT, algorithm="deep-alm", inner_steps=3, auxiliary=auxiliary, width=8, depth=1
+    config = Config(
+        algorithm="deep-alm",
+        inner_steps=3,
+        auxiliary=auxiliary,
+        width=8,
+        depth=1,
     )
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config)
     update = jax.jit(partial(deep_alm.update, spaces=SPACES, config=config))
@@ -176,7 +180,7 @@ def test_outer_iteration_ends_where_the_fit_stalls(tolerance, fall, end):
 
 
 def test_options_of_scal_that_do_not_apply_have_no_effect():
-    config = dataclasses.replace(DEFAULT, algorithm="deep-alm", width=8, depth=1)
+    config = Config(algorithm="deep-alm", width=8, depth=1)
     other = dataclasses.replace(
         config, beta=1.0, flow=0.0, theta_step="penalty", order="gauss_seidel", targets="copy",
         period_value=2, period_multiplier=2,
@@ -188,8 +192,8 @@ def test_options_of_scal_that_do_not_apply_have_no_effect():
 def test_delayed_reward(auxiliary):
     """V = (γ, 1) and the better actions, for every one of four seeds."""
     env, steps = probes.delayed(), 4_000
-    config = dataclasses.replace(
-        DEFAULT, algorithm="deep-alm", auxiliary=auxiliary, gamma=probes.GAMMA, warmup=200,
+    config = Config(
+        algorithm="deep-alm", auxiliary=auxiliary, gamma=probes.GAMMA, warmup=200,
         replay_size=2_000, width=16, batch_size=32, scale_rewards=False, anneal_steps=steps,
         units="raw", n_steps=1, mu=1.0, lr_value=3e-4, lr_multiplier=1e-2,
     )  # fmt: skip

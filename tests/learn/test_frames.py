@@ -12,7 +12,7 @@ from gymnasium.wrappers import FrameStackObservation
 from scal.envs.functional import Spaces
 from scal.learn import convolution, frames, replay, scal, terms
 from scal.learn import networks as nets
-from scal.learn.config import DEFAULT, PRESETS, usual
+from scal.learn.config import PRESETS, Config, usual
 from scal.learn.replay import Transition
 
 SIDE = 4
@@ -74,7 +74,7 @@ def stack_of(numbers, k):
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("capacity", [100, 16])
 def test_stacks_never_cross_episodes_and_final_frames_are_kept(lanes, capacity):
-    config = dataclasses.replace(DEFAULT, replay_size=capacity, environments=lanes)
+    config = Config(replay_size=capacity, environments=lanes)
     kind = spaces()
     ended = {(4, 0), (5, 0), (17, 0), (18, 0), (9, 1), (28, 1)}
     learner = scal.init(jax.random.key(0), kind, config)
@@ -107,7 +107,7 @@ def test_stacks_never_cross_episodes_and_final_frames_are_kept(lanes, capacity):
 
 def test_a_frame_is_stored_once():
     """30 steps and 2 episodes more: 1 + 30 + 2 frames, and a byte for every pixel."""
-    config = dataclasses.replace(DEFAULT, replay_size=1_000)
+    config = Config(replay_size=1_000)
     learner = scal.init(jax.random.key(0), spaces(stack=4), config)
     learner, _ = told(learner, 1, config, {(4, 0), (20, 0)})
     kept = learner.replay.frames
@@ -122,7 +122,7 @@ def test_a_frame_is_stored_once():
 
 def test_a_window_of_very_short_episodes_is_shorter_and_right():
     """Every step ends an episode: two frames a step, so that half of the rows have theirs."""
-    config = dataclasses.replace(DEFAULT, replay_size=20)
+    config = Config(replay_size=20)
     learner = scal.init(jax.random.key(0), spaces(), config)
     learner, truth = told(learner, 1, config, {(t, 0) for t in range(60)}, steps=60)
     batch = replay.sample(jax.random.key(1), learner.replay, 256, 1, 1.0)
@@ -136,7 +136,7 @@ def test_a_window_of_very_short_episodes_is_shorter_and_right():
 
 
 def test_initial_frames_outlive_the_window():
-    config = dataclasses.replace(DEFAULT, replay_size=8)
+    config = Config(replay_size=8)
     learner = scal.init(jax.random.key(0), spaces(), config)
     learner, _ = told(learner, 1, config, {(4, 0), (20, 0)})
     starts = np.asarray(replay.sample(jax.random.key(1), learner.replay, 64, 1, 0.0).starts)
@@ -164,7 +164,7 @@ def test_stacks_are_those_of_gymnasium():
     env, kind = FrameStackObservation(Counter(), 3), spaces()
     stack, _ = env.reset()
     ours = frames.first_stack(jnp.asarray(frame(7)), kind)
-    learner = scal.init(jax.random.key(0), kind, DEFAULT)
+    learner = scal.init(jax.random.key(0), kind, Config())
     kept = replay.store_initial(learner.replay, jnp.asarray(frame(7))[None], jnp.ones(1, bool))
     for number in range(8, 13):
         np.testing.assert_array_equal(ours, stack)
@@ -177,8 +177,8 @@ def test_stacks_are_those_of_gymnasium():
 
 
 def test_bytes_are_seen_as_numbers_up_to_one():
-    learner = scal.init(jax.random.key(0), spaces(), DEFAULT)
-    seen = terms.perceive(learner.statistics, jnp.array([0, 51, 255], jnp.uint8), DEFAULT)
+    learner = scal.init(jax.random.key(0), spaces(), Config())
+    seen = terms.perceive(learner.statistics, jnp.array([0, 51, 255], jnp.uint8), Config())
     np.testing.assert_allclose(seen, [0.0, 0.2, 1.0], rtol=1e-6)
 
 

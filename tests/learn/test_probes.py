@@ -9,7 +9,7 @@ import pytest
 
 from scal.learn import networks as nets
 from scal.learn import policy, statistics
-from scal.learn.config import CONTINUOUS, DEFAULT
+from scal.learn.config import CONTINUOUS, Config
 from scal.run import compiled
 from tests.learn import probes
 
@@ -19,7 +19,7 @@ SEEDS = 4
 def trained(env, steps, **options):
     """Runs after so many steps, what the second half of them looked like, and their options."""
     small = {"gamma": probes.GAMMA, "warmup": 200, "replay_size": 2_000, "sigma": 0.3, "width": 32}
-    config = dataclasses.replace(DEFAULT, **(small | options))
+    config = Config(**(small | options))
     runs = compiled.start(jnp.arange(SEEDS), {}, env, config)
     runs, _ = compiled.advance(runs, {}, env, config, config.warmup, learning=False)
     for _ in range(2):
@@ -55,7 +55,7 @@ def test_bandit(slack, units):
         assert (worse > better).all()
     # every step ends the episode, so that the mass is 1 − γ·flow and not 1
     predicted = trace.metrics.mass_predicted
-    np.testing.assert_allclose(predicted, 1 - probes.GAMMA * DEFAULT.flow, atol=1e-5)
+    np.testing.assert_allclose(predicted, 1 - probes.GAMMA * Config().flow, atol=1e-5)
     # x is fitted to [z]₊, which cuts the noise of z on one side: the mass lies a little above
     np.testing.assert_allclose(trace.metrics.mass, predicted, atol=0.15)
 

@@ -12,15 +12,16 @@ from scal.envs.functional import Spaces
 from scal.learn import networks as nets
 from scal.learn import replay, scal, statistics, terms
 from scal.learn.algorithms import algorithm
-from scal.learn.config import DEFAULT, PAPER, PRESETS, Config
+from scal.learn.config import PAPER, PRESETS, Config
 from scal.learn.metrics import predicted_mass
 from scal.learn.replay import Transition
 from scal.run import checkpoint
 
 SPACES = Spaces(1, 2, discrete=True)
+USUAL = Config()
 
 
-def filled(rewards, ended, terminated, capacity=100, config=DEFAULT):
+def filled(rewards, ended, terminated, capacity=100, config=USUAL):
     """A learner whose buffer holds one trajectory; the observation is the time."""
     if capacity:
         config = dataclasses.replace(config, replay_size=capacity)
@@ -42,8 +43,12 @@ def filled(rewards, ended, terminated, capacity=100, config=DEFAULT):
 @pytest.mark.parametrize("length", [1, 3, 5])
 def test_plain_multi_step_target_by_hand(length):
     """Σ_{j<m} γ^j r + γ^m V̄(s_m) with m cut at the episode's end; nothing after a termination."""
-    config = dataclasses.replace(
-        DEFAULT, n_steps=length, cuts=False, clip_targets=False, scale_rewards=False, batch_size=256
+    config = Config(
+        n_steps=length,
+        cuts=False,
+        clip_targets=False,
+        scale_rewards=False,
+        batch_size=256,
     )
     rewards, gamma = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0], config.gamma
     learner = filled(rewards, ended={2, 5}, terminated={5}, config=config)
@@ -67,7 +72,7 @@ def test_plain_multi_step_target_by_hand(length):
 
 def test_cuts_follow_the_policy():
     """With π = ½ and π_b = 1 stored, every later step counts half."""
-    config = dataclasses.replace(DEFAULT, n_steps=3, clip_targets=False, scale_rewards=False)
+    config = Config(n_steps=3, clip_targets=False, scale_rewards=False)
     learner = filled([0.0] * 10, ended=set(), terminated=set(), config=config)
     layers = learner.networks.multiplier.layers
     policy_off = layers._replace(policy=jax.tree.map(jnp.zeros_like, layers.policy))
@@ -160,8 +165,6 @@ ELSEWHERE = {
     "lookahead_width",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
-USUAL = dataclasses.replace(DEFAULT, n_steps=3)
-"""With targets that can be cut."""
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +189,7 @@ def test_every_option_has_an_effect(name, reference):
 
 def test_the_horizon_grows_by_a_constant_rate():
     """From 1/(1 − 0.9) = 10 to 1/(1 − 0.999) = 1,000: 100 in the middle, 1,000 after the end."""
-    config = dataclasses.replace(DEFAULT, gamma=0.999, gamma_start=0.9, anneal_steps=200)
+    config = Config(gamma=0.999, gamma_start=0.9, anneal_steps=200)
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29}, config=config)
 
     def gamma(steps):
@@ -199,7 +202,7 @@ def test_the_horizon_grows_by_a_constant_rate():
     assert digest(config) != digest(same)
     shorter = dataclasses.replace(config, gamma=0.8)  # it never shrinks
     np.testing.assert_allclose(scal.at_present(learner, shorter).gamma, 0.8, atol=1e-6)
-    assert scal.at_present(learner, DEFAULT).gamma == DEFAULT.gamma
+    assert scal.at_present(learner, Config()).gamma == Config().gamma
 
 
 def test_the_target_of_x_slows_down():
@@ -208,7 +211,7 @@ def test_the_target_of_x_slows_down():
     before = before._replace(updates=jnp.asarray(399))
 
     def moved(**options):
-        config = dataclasses.replace(DEFAULT, period_multiplier=100, **options)
+        config = Config(period_multiplier=100, **options)
         after, _ = scal.update(before, SPACES, config)
         aims, olds, news = map(
             jax.tree.leaves,
@@ -226,7 +229,7 @@ def test_the_target_of_x_slows_down():
 def test_gauss_seidel_moves_one_network_at_a_time():
     """V comes first, so that both orders move it alike; h and x then see the new V."""
     learner = filled(range(40), ended={9, 19, 29}, terminated={9, 29})
-    together = dataclasses.replace(DEFAULT, slack="network")
+    together = Config(slack="network")
     learner, _ = scal.update(learner, SPACES, together)
     turns = dataclasses.replace(together, order="gauss_seidel")
     jacobi, seidel = (scal.update(learner, SPACES, c)[0] for c in (together, turns))
@@ -256,7 +259,7 @@ def test_each_layer_is_clipped_by_itself():
 
 
 def test_the_rate_falls_to_a_tenth():
-    config = dataclasses.replace(DEFAULT, anneal_steps=100)
+    config = Config(anneal_steps=100)
     learner = filled(range(3), ended=set(), terminated=set())
     moves = []
     for steps in (0, 50, 100, 1000):
@@ -268,7 +271,7 @@ def test_the_rate_falls_to_a_tenth():
 
 def test_slack_of_a_continuous_action_is_one_bump():
     """h = C(1 − exp(−|a − h(s)|²)): its logarithm is a parabola in a = tanh u."""
-    networks = nets.init_networks(jax.random.key(0), Spaces(1, 1, discrete=False), DEFAULT)
+    networks = nets.init_networks(jax.random.key(0), Spaces(1, 1, discrete=False), Config())
     C, at = 0.7, jnp.arctanh(jnp.array([-0.5, 0.0, 0.5]))
     h = jnp.array([nets.slack(networks.slack, jnp.ones(1), u[None], False, C) for u in at])
     parabola = -jnp.log(1.0 - h / C)
@@ -304,11 +307,11 @@ def test_presets_stay_finite(preset):
 )
 def test_impossible_options_are_refused(options, sentence):
     with pytest.raises(ValueError, match=sentence):
-        dataclasses.replace(DEFAULT, **options)
+        Config(**options)
 
 
 def test_predicted_mass():
-    assert float(predicted_mass(DEFAULT, jnp.ones(()))) == pytest.approx(1.0)
+    assert float(predicted_mass(Config(), jnp.ones(()))) == pytest.approx(1.0)
     kappa = PAPER.kappa
     found = float(predicted_mass(PAPER, jnp.ones(())))
     assert found == pytest.approx((kappa - 1) / (2 * kappa - 1))
@@ -329,7 +332,7 @@ def test_only_the_last_part_of_a_long_run_is_replayed():
 @pytest.mark.parametrize("name", ["scal", "deep-alm"])
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_the_average_of_theta_forgets_what_is_older_than_its_share(name, share):
-    config = dataclasses.replace(DEFAULT, algorithm=name, average_share=share, batch_size=4)
+    config = Config(algorithm=name, average_share=share, batch_size=4)
     learner = filled([1.0, 2.0, 4.0], ended={2}, terminated={2}, config=config)
     expected = seen = learner.networks.multiplier.vector
     for update in range(6):
@@ -347,7 +350,7 @@ def test_first_layers_bend(inputs):
     """Inputs that vary by one make outputs that do, however few they are."""
     spaces = Spaces(inputs, 2, discrete=True)
     for seed in range(3):
-        networks = nets.init_networks(jax.random.key(seed), spaces, DEFAULT)
+        networks = nets.init_networks(jax.random.key(seed), spaces, Config())
         observation = jax.random.normal(jax.random.key(9), (4_000, inputs))
         for network in (networks.value, networks.multiplier):
             first = network.layers.trunk[0]

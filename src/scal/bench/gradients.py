@@ -19,6 +19,7 @@ from scal.envs.functional import FunctionalEnv
 from scal.learn import networks as nets
 from scal.learn import policy, scal, statistics, terms
 from scal.learn.config import Config
+from scal.learn.replay import Transition
 from scal.learn.scal import Learner
 
 Array = jax.Array
@@ -41,7 +42,13 @@ class Variances(NamedTuple):
 @partial(jax.jit, static_argnames=("env", "config"))
 def variances(learners: Learner, key: Array, env: FunctionalEnv, config: Config) -> Variances:
     """Of every learner along the first axis."""
-    return jax.lax.map(lambda learner: _variances(learner, key, env, config), learners)
+    if config.slack == "lookahead":
+        raise ValueError(
+            "the default takes its gradient at the policy's own actions, where there is no sample "
+            "in the place of Z; compare the estimators with the preset replayed or paper"
+        )
+    keys = jax.random.split(key, len(learners.updates))
+    return jax.lax.map(lambda both: _variances(both[0], both[1], env, config), (learners, keys))
 
 
 def _variances(learner: Learner, key: Array, env: FunctionalEnv, config: Config) -> Variances:
@@ -119,16 +126,11 @@ def _estimates(
 
     stats = learner.statistics
     scale = statistics.reward_scale(stats) if config.scale_rewards else 1.0
-    unit = jnp.ones(()) if config.units == "raw" else stats.td_rms
-    unit = unit * jnp.exp(log_spread) if config.units == "state" else unit
-    mass, head = nets.heads(learner.networks.multiplier, now, env.spaces, config)
-    log_pi = policy.log_prob(head, action, env.spaces)
-    x = policy.multiplier(mass, log_pi, log_prob, action, env.spaces, config)
+    unit = terms.td_unit(stats, log_spread, config)
+    row = Transition(now, action, log_prob, reward, then, terminated, terminated)
+    x, _ = terms.multiplier(learner.networks.multiplier, row, env.spaces, config)
     y = (scale * reward + config.gamma * alive * V_next) / unit
-    if config.slack != "network":
-        h = objective.closed_slack(config.mu, x, y, V / unit)
-    else:
-        h = nets.slack(learner.networks.slack, now, action, env.spaces.discrete, config.slack_scale)
+    h = terms.slack(learner.networks.slack, row, x, y, V / unit, env.spaces, config)
     z = objective.z(config.mu, x, h, y, V / unit)
     change = config.gamma * alive * dV_next - dV
     return dV0 + x * change, dV0 + z * change

@@ -122,7 +122,7 @@ def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
     cells = [
         Cell("scal", "CartPole-v1", 4_000, first, seeds),
         Cell("scal", "scal/Inventory-v0", 2_000, first, seeds),
-        Cell("scal", "scal/NoisyAcrobot-v0", 2_000, first, seeds, gradients=True),
+        Cell("scal", "scal/NoisyAcrobot-v0", 2_000, first, seeds, "replayed", gradients=True),
         Cell("scal", "HalfCheetah-v5", 2_000, first),
         Cell("dqn", "CartPole-v1", 4_000, first, settings="zoo"),
         Cell("ppo", "CartPole-v1", 4_000, first),

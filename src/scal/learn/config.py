@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """Options of the learner; μ, β and C count in `units` of the TD error."""
+    """Options of the learner; μ, β and C count in `units` of the TD error.
+
+    What they are here is the preset `replayed` for discrete actions.
+    """
 
     algorithm: Literal["scal", "deep-alm"] = "scal"
     """Algorithm 2, or the deep parameterised ALM of section 3, which has no target of V and leaves
@@ -204,10 +207,17 @@ class Preset(NamedTuple):
     continuous: Config
 
 
-DEFAULT = Config()
+REPLAYED_CONTINUOUS = Config(
+    gamma=0.998,
+    gamma_start=0.99,
+    lr_multiplier=3e-4,
+    period_share=0.002,
+    batch_size=64,
+    replay_size=100_000,
+    environments=8,
+)
 
-DISCRETE = dataclasses.replace(
-    DEFAULT,
+DISCRETE = Config(
     flow=0.0,
     slack="lookahead",
     period_value=15,
@@ -217,20 +227,8 @@ DISCRETE = dataclasses.replace(
     lookahead_width=128,
 )
 
-REPLAYED = dataclasses.replace(
-    DEFAULT,
-    gamma=0.998,
-    gamma_start=0.99,
-    lr_multiplier=3e-4,
-    period_share=0.002,
-    batch_size=64,
-    replay_size=100_000,
-    environments=8,
-)
-"""Of continuous actions; for discrete ones it is `DEFAULT`."""
-
 CONTINUOUS = dataclasses.replace(
-    REPLAYED,
+    REPLAYED_CONTINUOUS,
     flow=0.0,
     slack="lookahead",
     lr_multiplier=1e-3,
@@ -270,7 +268,7 @@ PAPER = Config(
 
 PRESETS = {
     "default": Preset(DISCRETE, CONTINUOUS),
-    "replayed": Preset(DEFAULT, REPLAYED),
+    "replayed": Preset(Config(), REPLAYED_CONTINUOUS),
     "paper": Preset(PAPER, PAPER),
 }
 

@@ -23,7 +23,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-FORMAT = "scal-checkpoint-8"
+FORMAT = "scal-checkpoint-9"
 KEPT = 2
 RUNS = "checkpoints"
 """Where a run has them, in its folder."""

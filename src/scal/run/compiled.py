@@ -18,6 +18,7 @@ from scal.learn.config import Config
 from scal.learn.metrics import Metrics
 from scal.learn.replay import Transition
 from scal.learn.scal import Learner
+from scal.run.evaluate import EVALUATION
 
 Array = jax.Array
 Options = Mapping[str, Array]
@@ -36,8 +37,6 @@ class Run(NamedTuple):
     """Steps after which these episodes are cut off."""
     returns: Array
     """Rewards of every episode in progress."""
-    finished_return: Array
-    """Return of the last whole episode that ended, NaN before."""
     key: Array
 
 
@@ -67,7 +66,7 @@ def start(seeds: Array, options: Options, env: FunctionalEnv, config: Config) ->
         zeros = jnp.zeros(environments)
         age = jnp.zeros(environments, jnp.int32)
         longest = jnp.full_like(age, min(config.first_episode or env.time_limit, env.time_limit))
-        return Run(learner, states, observations, age, longest, zeros, jnp.full((), jnp.nan), key)
+        return Run(learner, states, observations, age, longest, zeros, key)
 
     return jax.vmap(one)(seeds, options)
 
@@ -114,8 +113,11 @@ def stride(config: Config) -> int:
 
 
 @partial(jax.jit, static_argnames=("env", "config", "episodes"))
-def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episodes: int) -> Array:
-    """Undiscounted returns (runs, episodes) of the greedy policy, in episodes of their own."""
+def evaluate(runs: Run, seeds: Array, env: FunctionalEnv, config: Config, episodes: int) -> Array:
+    """Undiscounted returns (runs, episodes) of the greedy policy, in episodes of their own.
+
+    The seeds are those that the runs were started with.
+    """
 
     def episode(learner: Learner, key: Array) -> Array:
         reset_key, key = jax.random.split(key)
@@ -134,10 +136,11 @@ def evaluate(runs: Run, keys: Array, env: FunctionalEnv, config: Config, episode
         (_, _, total, _), _ = jax.lax.scan(step, first, jax.random.split(key, env.time_limit))
         return total
 
-    def one(learner: Learner, key: Array) -> Array:
+    def one(learner: Learner, seed: Array) -> Array:
+        key = jax.random.fold_in(jax.random.key(EVALUATION), seed)
         return jax.vmap(partial(episode, learner))(jax.random.split(key, episodes))
 
-    return jax.vmap(one)(runs.learner, keys)
+    return jax.vmap(one)(runs.learner, seeds)
 
 
 def _with(config: Config, options: Options) -> Config:
@@ -173,7 +176,6 @@ def _step(
     if updates:
         learner, metrics = algorithms.updates(learner, updates, env.spaces, config)
     ended_returns = jnp.where(whole, returns, jnp.nan)
-    finished = jnp.where(whole.any(), jnp.nanmean(ended_returns), run.finished_return)
     run = Run(
         learner=learner,
         states=states,
@@ -181,7 +183,6 @@ def _step(
         age=jnp.where(ended, 0, age),
         longest=jnp.where(ended, jnp.minimum(2 * run.longest, env.time_limit), run.longest),
         returns=jnp.where(ended, 0.0, returns),
-        finished_return=finished,
         key=key,
     )
     return run, (metrics, jnp.nanmean(ended_returns))

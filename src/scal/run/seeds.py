@@ -24,7 +24,7 @@ from scal.run import checkpoint, compiled, memory
 from scal.run.agent import SCAL
 from scal.run.compiled import Run, Trace
 from scal.run.course import to_the_end
-from scal.run.evaluate import EVALUATION, check_episodes
+from scal.run.evaluate import check_episodes
 from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
 from scal.run.record import Record
 from scal.run.spaces import make, unbounded
@@ -94,9 +94,7 @@ class Seeds:
     def evaluate(self, episodes: int = 10) -> NDArray[np.float64]:
         """Undiscounted returns (seeds, episodes) of the greedy policies."""
         check_episodes(episodes)
-        root = jax.random.key(EVALUATION)
-        keys = jax.vmap(jax.random.fold_in, (None, 0))(root, self._numbers())
-        returns = compiled.evaluate(self.runs, keys, self.env, self.config, episodes)
+        returns = compiled.evaluate(self.runs, self._numbers(), self.env, self.config, episodes)
         return np.asarray(returns, np.float64)
 
     def agent(self, number: int) -> SCAL:
