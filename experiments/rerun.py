@@ -14,7 +14,7 @@ every result names the commit it was measured at.
 
 import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.provenance import provenance
@@ -27,7 +27,7 @@ from scal.bench.grid import Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
 from scal.bench.series import gather, pack, read
-from scal.bench.suites import SUITES
+from scal.bench.suites import SUITES, part
 
 ROOT = Path(__file__).parents[1]
 RESULTS, FIGURES = ROOT / "experiments" / "results", ROOT / "docs" / "figures"
@@ -74,16 +74,6 @@ def main(
     if figure:
         chosen = [panel for panel in panels(series) if wanted(panel)]
         print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
-
-
-def part(cells: Iterable[Cell], algorithms: list[str] | None, envs: list[str] | None) -> list[Cell]:
-    """Those of some algorithms and environments; seed by seed, so that a part is a fair one."""
-    chosen = [
-        cell
-        for cell in cells
-        if (not algorithms or cell.algorithm in algorithms) and (not envs or cell.env in envs)
-    ]
-    return sorted(chosen, key=lambda cell: cell.seed)
 
 
 def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:

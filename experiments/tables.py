@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from experiments.rerun import RESULTS
 from scal.bench.panels import groups
 from scal.bench.series import Series, gather, read, variance_ratio
-from scal.bench.statistics import interval, iqm
+from scal.bench.standings import HEADS, standings
 
 SUITES = ("gradient", "multistep", "inventory", "discrete", "continuous", "ablation")
 
@@ -18,20 +18,13 @@ def table(suite: str) -> str:
 
 
 def _standings(series: Sequence[Series]) -> str:
-    exact = any(one.gaps is not None for one in series)
-    heads = ["environment", "steps", "who", "seeds", "mean ± std", "worst", "IQM, 95 %"]
-    heads += ["exact gap, worst"] * exact
-    rows = []
-    for (env, steps), group in groups(series):
-        for one in sorted(group, key=lambda one: -float(iqm(one.last))):
-            low, high = interval([one.last])
-            row = [env, f"{steps:,}", one.who, str(len(one.last))]
-            row += [f"{one.last.mean():,.1f} ± {one.last.std():,.1f}", f"{one.last.min():,.1f}"]
-            row += [f"{float(iqm(one.last)):,.1f} ({low:,.1f} to {high:,.1f})"]
-            if exact and one.gaps is not None:
-                row += [f"{one.gaps[:, -1].mean():.2%}, {one.gaps[:, -1].max():.2%}"]
-            rows.append(row)
-    return _markdown(heads, rows)
+    rows = [
+        [env, f"{steps:,}", *one.words]
+        for (env, steps), group in groups(series)
+        for one in standings(group)
+    ]
+    shown = len(rows[0]) if any(row[-1] for row in rows) else len(rows[0]) - 1
+    return _markdown(["environment", "steps", *HEADS][:shown], [row[:shown] for row in rows])
 
 
 def _gradients(series: Sequence[Series]) -> str:

@@ -12,7 +12,7 @@ from scal.bench.cell import Cell
 from scal.bench.grid import Grid
 from scal.bench.panels import panels
 from scal.bench.series import gather, read
-from scal.bench.suites import SUITES
+from scal.bench.suites import SUITES, part
 from scal.run.source import source
 
 THERE = [suite for suite in tables.SUITES if (RESULTS / f"{suite}.json").exists()]
@@ -70,12 +70,12 @@ def test_a_suite_is_begun_anew_where_nothing_was_run(monkeypatch, tmp_path):
 
 
 def test_a_part_of_a_suite_is_run_seed_by_seed():
-    cells = rerun.part(SUITES["continuous"](), ["ppo", "trpo"], ["Hopper-v5"])
+    cells = part(SUITES["continuous"](), ["ppo", "trpo"], ["Hopper-v5"])
     assert {(cell.algorithm, cell.env) for cell in cells} == {
         ("ppo", "Hopper-v5"), ("trpo", "Hopper-v5"),
     }  # fmt: skip
     assert [cell.seed for cell in cells] == sorted(2 * list(range(7_000, 7_005)))
-    assert len(rerun.part(SUITES["continuous"](), None, None)) == len(SUITES["continuous"]())
+    assert len(part(SUITES["continuous"](), None, None)) == len(SUITES["continuous"]())
 
 
 def _name(packed):

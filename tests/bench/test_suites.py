@@ -10,11 +10,15 @@ from rich.console import Console
 from scal.bench import baselines, show, suites
 from scal.bench.cell import Cell
 from scal.bench.grid import Grid
+from scal.bench.panels import panels
 from scal.bench.series import gather, read
+from scal.bench.standings import standings
 from scal.bench.statistics import interval, iqm
 from scal.bench.suites import SUITES
 from scal.cli import main
 from scal.learn.config import PRESETS
+from scal.run.agent import SCAL
+from scal.run.exact import compare
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -23,7 +27,9 @@ def test_every_cell_can_be_told_from_the_others_and_has_settings(suite):
     assert len({cell.name for cell in cells}) == len(cells)
     for cell in cells:
         if cell.algorithm != "scal":
-            assert baselines.settings_of(cell) is not None
+            known = {"default": {}, "normalized": {"normalize": True}}
+            zoo = baselines.ZOO.get((cell.algorithm, cell.env))
+            assert baselines.settings_of(cell) == known.get(cell.settings, zoo)
 
 
 def test_the_paper_is_all_of_them_and_smoke_has_every_algorithm():
@@ -92,6 +98,45 @@ def test_plan_and_summary(tmp_path):
         assert part in row
 
 
+def result_of(cell, *returns, **more):
+    facts = {"cell": asdict(cell), "steps": cell.marks, **more}
+    return facts | {"returns": [[value] * cell.evaluations for value in returns]}, 1.0
+
+
+def test_who_stands_where():
+    """Those that are level are all the best; of one seed there is no spread."""
+    cells = [Cell(name, "CartPole-v1", 20, evaluations=1) for name in ("scal", "ppo", "trpo")]
+    many = replace(cells[0], seeds=2)
+    series = gather([
+        result_of(many, 400.0, 500.0), result_of(cells[1], 500.0), result_of(cells[2], 500.0),
+    ])  # fmt: skip
+    found = standings(series)
+    assert [one.who for one in found if one.best] == ["PPO", "TRPO"]
+    assert (found[0].mean, found[0].interval) == ("500.0", "–")
+    assert (found[2].who, found[2].mean) == ("SCAL", "450.0 ± 50.0")
+    assert found[2].interval == "400.0 to 500.0"
+
+
+def test_curves_with_other_marks_have_names_of_their_own():
+    coarse, fine = (Cell("scal", "CartPole-v1", 20, seed=1, evaluations=n) for n in (1, 2))
+    names = [one.who for one in gather([result_of(coarse, 1.0), result_of(fine, 2.0)])]
+    assert sorted(names) == ["SCAL, 1 evaluations", "SCAL, 2 evaluations"]
+
+
+@pytest.mark.parametrize(
+    ("env", "word"), [("FrozenLake-v1", "action"), ("scal/Inventory-v0", "order")]
+)
+def test_policies_are_drawn_beside_the_optimum(env, word):
+    """Of a toy-text environment, too."""
+    cell = Cell("scal", env, 20, evaluations=1)
+    states = len(compare(SCAL(env, width=8, lookahead_width=8)).policy)
+    result = result_of(cell, 1.0, gaps=[[0.1]], policies=[[0] * states])
+    drawn = next(panel for panel in panels(gather([result])) if "policies" in panel.name)
+    assert [line.name for line in drawn.lines] == ["SCAL", "optimum"]
+    assert len(drawn.lines[1].mean) == states
+    assert drawn.up == word
+
+
 def test_a_folder_without_results(tmp_path):
     with pytest.raises(ValueError, match="holds no results; run scal bench SUITE --out"):
         read([tmp_path])
@@ -100,12 +145,40 @@ def test_a_folder_without_results(tmp_path):
 def test_the_command(tmp_path, capsys):
     assert main(["bench", "everything"]) == 2
     assert "suite is 'everything'; use one of inventory" in capsys.readouterr().err
+    assert main(["bench", "smoke", "--steps", "9"]) == 2
+    assert "--steps is for an environment that is named" in capsys.readouterr().err
+    assert main(["bench", "smoke", "--algorithms", "a2c"]) == 2
+    assert "none of these runs; its algorithms are dqn, ppo, sac" in capsys.readouterr().err
     assert main(["bench", "smoke", "--workers", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
     out = tmp_path / "results"
     assert main(["bench", "smoke", "--dry-run", "--out", str(out)]) == 0
     assert "8 cells, 8 of them missing" in capsys.readouterr().out
     assert not out.exists()
+    words = ["bench", "smoke", "--dry-run", "--algorithms", "scal", "--envs", "CartPole-v1"]
+    assert main(words) == 0
+    assert "1 cells, 1 of them missing" in capsys.readouterr().out
+
+
+def test_any_environment_may_be_named(capsys):
+    words = ["--steps", "2000", "--seeds", "2", "--dry-run"]
+    assert main(["bench", "MountainCar-v0", *words]) == 0
+    shown = capsys.readouterr().out
+    assert "8 cells" in shown  # of four algorithms
+    assert "dqn" in shown
+    assert "sac" not in shown
+    assert main(["bench", "Pendulum-v1", *words]) == 0
+    shown = capsys.readouterr().out
+    assert "7 cells" in shown  # SCAL's seeds are one
+    assert "sac" in shown
+
+
+def test_missing_rivals_are_told_before_anything_is_run(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(baselines, "HOMES", {"dqn": "no_such_library"})
+    words = ["bench", "smoke", "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "package no_such_library is missing; install it with" in capsys.readouterr().err
+    assert not list(tmp_path.glob("out/*"))
 
 
 def test_a_rival_is_evaluated_like_scal(tmp_path):

@@ -8,7 +8,9 @@ environments, where it has some; `normalized` are the libraries' own with their 
 centres and scales observations and scales rewards.
 """
 
+from collections.abc import Iterable
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import gymnasium as gym
@@ -103,6 +105,13 @@ def settings_of(cell: Cell) -> dict[str, Any]:
             "use default"
         )
     return chosen | dict(cell.options)
+
+
+def check_rivals(algorithms: Iterable[str]) -> None:
+    """Raise ValueError if one of these algorithms is not installed."""
+    for algorithm in algorithms:
+        if algorithm in HOMES and find_spec(HOMES[algorithm]) is None:
+            require(HOMES[algorithm], "rivals")
 
 
 class Rival:

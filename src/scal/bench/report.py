@@ -17,7 +17,7 @@ from scal.bench import figures
 from scal.bench.execute import Result
 from scal.bench.panels import PALETTE, Panel, groups, panels
 from scal.bench.series import Series, gather, read, variance_ratio
-from scal.bench.statistics import interval, iqm
+from scal.bench.standings import HEADS, standings
 
 WIDTH, HEIGHT = 560, 340
 LEFT, RIGHT, TOP, BOTTOM = 70, WIDTH - 15, 15, HEIGHT - 45
@@ -171,23 +171,11 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 def _standing(env: str, steps: int, series: Sequence[Series]) -> str:
     """Who stands where in one environment, best first."""
-    exact = any(one.gaps is not None for one in series)
-    heads = ["", "seeds", "mean ± std", "worst", "IQM", "95 %"] + ["exact gap"] * exact
-    rows = []
-    for place, one in enumerate(sorted(series, key=lambda one: -float(iqm(one.last)))):
-        low, high = interval([one.last])
-        cells = [
-            one.who,
-            str(len(one.last)),
-            f"{one.last.mean():,.1f} ± {one.last.std():,.1f}",
-            f"{one.last.min():,.1f}",
-            f"{float(iqm(one.last)):,.1f}",
-            f"{low:,.0f} to {high:,.0f}",
-        ]
-        if exact:
-            cells.append("" if one.gaps is None else f"{one.gaps[:, -1].mean():.2%}")
-        rows.append((cells, "best" if place == 0 else ""))
-    return f"<h3>{html.escape(env)}, {steps:,} interactions</h3>" + _table(heads, rows)
+    found = standings(series)
+    shown = len(HEADS) if any(one.gap for one in found) else len(HEADS) - 1
+    rows = [(one.words[:shown], "best" if one.best else "") for one in found]
+    title = f"<h3>{html.escape(env)}, {steps:,} interactions</h3>"
+    return title + _table(["", *HEADS[1:shown]], rows)
 
 
 def _ratios(series: Iterable[Series]) -> str:

@@ -1,6 +1,7 @@
 """Results of cells, gathered into the curves of a figure."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -119,7 +120,8 @@ def _unpacked(path: Path) -> list[tuple[Result, float]]:
 def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
     """One series per environment, length of runs, algorithm and setting; SCAL comes first.
 
-    A seed counts once, however many cells or folders have it.
+    A seed counts once, however many cells or folders have it. Where curves of one name were taken
+    at other marks, the name says how many.
     """
     groups: dict[tuple[str, int, int, str, bool], dict[int, tuple[Result, int, float]]] = {}
     for result, seconds in sorted(results, key=lambda pair: _place(pair[0]["cell"])):
@@ -128,7 +130,13 @@ def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
         for place in range(cell["seeds"]):
             seed, share = cell["seed"] + place, seconds / cell["seeds"]
             groups.setdefault(key, {}).setdefault(seed, (result, place, share))
-    return [_series(key[0], key[3], list(group.values())) for key, group in groups.items()]
+    alike = Counter((env, steps, name, study) for env, steps, _, name, study in groups)
+    found = []
+    for (env, steps, marks, name, study), group in groups.items():
+        only = alike[env, steps, name, study] == 1
+        shown = name if only else f"{name}, {marks} evaluations"
+        found.append(_series(env, shown, list(group.values())))
+    return found
 
 
 def _series(env: str, name: str, runs: list[tuple[Result, int, float]]) -> Series:

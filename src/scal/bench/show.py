@@ -9,8 +9,9 @@ from rich.table import Table
 
 from scal.bench.cell import Cell
 from scal.bench.grid import Event, Grid
+from scal.bench.panels import groups
 from scal.bench.series import Series
-from scal.bench.statistics import interval, iqm
+from scal.bench.standings import HEADS, standings
 from scal.envs.compiled import functional_env
 
 SPEED = {"scal": 550, "dqn": 1_500, "ppo": 700, "trpo": 1_200, "sac": 170}
@@ -96,20 +97,11 @@ class Board:
 def summary(series: Iterable[Series]) -> Table:
     """The last scores of every algorithm in every environment."""
     table = Table(title="greedy returns at the end, all seeds")
-    for title in ("environment", "steps", "who", "seeds", "mean ± std", "worst", "IQM", "gap"):
+    for title in ("environment", "steps", *HEADS):
         table.add_column(title, justify="left" if title in ("environment", "who") else "right")
-    for one in series:
-        low, high = interval([one.last])
-        table.add_row(
-            one.env,
-            f"{one.steps[-1]:,}",
-            one.who,
-            str(len(one.last)),
-            f"{one.last.mean():,.1f} ± {one.last.std():,.1f}",
-            f"{one.last.min():,.1f}",
-            f"{float(iqm(one.last)):,.0f} [{low:,.0f}, {high:,.0f}]",
-            "" if one.gaps is None else f"{one.gaps[:, -1].mean():.2%}",
-        )
+    for (env, steps), group in groups(list(series)):
+        for one in standings(group):
+            table.add_row(env, f"{steps:,}", *one.words, style="bold" if one.best else "")
     return table
 
 

@@ -1,6 +1,6 @@
 """Which cells make an experiment of the paper (section 7)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,7 @@ from scal.bench.baselines import ZOO
 from scal.bench.cell import Cell
 from scal.envs.compiled import functional_env
 from scal.learn.config import PRESETS, Config
+from scal.run.spaces import adapt, make
 
 LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
 LOOKAHEADS = (1, 3, 5, 10)
@@ -130,6 +131,37 @@ def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
         Cell("sac", "HalfCheetah-v5", 600, first),
     ]
     return [replace(cell, evaluations=2, episodes=2) for cell in cells]
+
+
+def versus(env: str, steps: int, seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
+    """Any environment: SCAL against its rivals, with default settings and, where known, tuned."""
+    spaces = adapt(make(env))[1]
+    rivals = ("dqn", "ppo", "trpo") if spaces.discrete else ("ppo", "trpo", "sac")
+    return [
+        *of_scal(env, steps, seeds, first),
+        *(
+            Cell(algorithm, env, steps, seed, settings=settings)
+            for algorithm in rivals
+            for settings in ("default", "zoo")
+            if settings == "default" or (algorithm, env) in ZOO
+            for seed in range(first, first + seeds)
+        ),
+    ]
+
+
+def part(
+    cells: list[Cell], algorithms: Sequence[str] | None, envs: Sequence[str] | None
+) -> list[Cell]:
+    """Cells of some algorithms in some environments, all of them where none are named.
+
+    They come seed by seed: a grid that is cut off has run as much of each.
+    """
+    chosen = [
+        cell
+        for cell in cells
+        if (not algorithms or cell.algorithm in algorithms) and (not envs or cell.env in envs)
+    ]
+    return sorted(chosen, key=lambda cell: cell.seed)
 
 
 def of_scal(env: str, steps: int, seeds: int, first: int) -> list[Cell]:

@@ -2,20 +2,35 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 from rich.console import Console
 
 from scal.cli.targets import check_folder, check_target
 
+if TYPE_CHECKING:
+    from scal.bench.cell import Cell
+
+ENVIRONMENT_STEPS = 50_000
+
 
 @dataclass(frozen=True)
 class Bench:
-    """Run experiments of the paper, against Stable-Baselines3's rivals; run again, it goes on."""
+    """Run experiments of the paper, against Stable-Baselines3's rivals; run again, it goes on.
+
+    Instead of a suite an environment may be named, and SCAL meets its rivals there.
+    """
 
     suite: tyro.conf.Positional[str]
     """inventory, discrete, continuous, multistep, gradient, paper (all of these),
-    ablation or smoke."""
+    ablation or smoke; or the id of an environment."""
+    steps: int | None = None
+    """Interactions of every run in an environment that is named; 50,000 if left out."""
+    algorithms: tuple[str, ...] = ()
+    """Only these: scal, dqn, ppo, trpo, sac."""
+    envs: tuple[str, ...] = ()
+    """Only these of the suite's environments."""
     out: Path | None = None
     """Folder of the results; bench/SUITE if left out."""
     seeds: int | None = None
@@ -31,24 +46,24 @@ class Bench:
 
     def run(self) -> int:
         """Run what is missing, show the results, and say what failed."""
-        from scal.bench import runners, series, show, suites
+        from scal.bench import runners, series, show
+        from scal.bench.baselines import check_rivals
         from scal.bench.grid import Grid
 
-        if self.suite not in suites.SUITES:
-            raise ValueError(f"suite is {self.suite!r}; use one of {', '.join(suites.SUITES)}")
         if self.runner not in runners.RUNNERS:
             raise ValueError(f"runner is {self.runner!r}; use one of {', '.join(runners.RUNNERS)}")
         if self.address and self.runner != "ray":
             raise ValueError("--address is for --runner ray; leave one out or name the other")
         if any(number is not None and number < 1 for number in (self.workers, self.seeds)):
             raise ValueError("--workers and --seeds are whole numbers of at least 1")
-        seeds = {} if self.seeds is None else {"seeds": self.seeds}
-        grid = Grid(self.out or Path("bench") / self.suite, suites.SUITES[self.suite](**seeds))
+        grid = Grid(self.out or Path("bench") / self.suite.replace("/", "-"), self._cells())
         console = Console()
         if self.dry_run:
             console.print(show.plan(grid, self.workers or 1))
             return 0
         check_folder(grid.folder)
+        if not self.address:  # a cluster has what it has
+            check_rivals(cell.algorithm for cell in grid.missing())
         runner = (
             runners.Processes(self.workers or 1)
             if self.runner == "local"
@@ -60,6 +75,38 @@ class Bench:
         for event in failed:
             console.print(f"failed: {event.cell.name}: {event.reason}")
         return 1 if failed else 0
+
+    def _cells(self) -> "list[Cell]":
+        from scal.bench import suites
+        from scal.run.spaces import make
+
+        seeds = {} if self.seeds is None else {"seeds": self.seeds}
+        if self.suite in suites.SUITES:
+            if self.steps is not None:
+                raise ValueError(
+                    f"--steps is for an environment that is named; those of suite {self.suite} are "
+                    "the paper's"
+                )
+            cells = suites.SUITES[self.suite](**seeds)
+        else:
+            try:
+                make(self.suite)
+            except ValueError as error:
+                raise ValueError(
+                    f"suite is {self.suite!r}; use one of {', '.join(suites.SUITES)}, or an "
+                    f"environment ({error})"
+                ) from None
+            steps = ENVIRONMENT_STEPS if self.steps is None else self.steps
+            cells = suites.versus(self.suite, steps, **seeds)
+        chosen = suites.part(cells, self.algorithms, self.envs)
+        if not chosen:
+            names = sorted({cell.algorithm for cell in cells})
+            envs = sorted({cell.env for cell in cells})
+            raise ValueError(
+                f"suite {self.suite} has none of these runs; its algorithms are "
+                f"{', '.join(names)}, its environments {', '.join(envs)}"
+            )
+        return chosen
 
 
 @dataclass(frozen=True)
