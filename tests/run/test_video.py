@@ -71,7 +71,7 @@ def test_bad_targets_before_anything_else(name, sentence, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("module", "name", "sentence"),
     [
-        ("imageio_ffmpeg", "film.mp4", 'install it with pip install "scal-rl[video]"'),
+        ("imageio_ffmpeg", "film.mp4", 'install it with pip install ".[video]"'),
         ("pygame", "film.gif", 'run `pip install "gymnasium[classic-control]"`'),
     ],
 )

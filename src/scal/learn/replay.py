@@ -150,7 +150,7 @@ def sample(
 
     The exact proportional draw would price every stored transition at every update. Drawing evenly
     first and choosing among the candidates has the same distribution up to the sampling error of
-    the candidates' total weight, at a cost that does not grow with the buffer.
+    the candidates' total weight, with arithmetic that does not grow with the buffer.
 
     A share `s0_mix` of the starts are the replayed states themselves, the others initial states.
     """

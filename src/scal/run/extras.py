@@ -10,5 +10,6 @@ def require(module: str, extra: str) -> Any:
         return import_module(module)
     except ImportError:
         raise ValueError(
-            f'package {module} is missing; install it with pip install "scal-rl[{extra}]"'
+            f'package {module} is missing; install it with pip install ".[{extra}]" in a clone of '
+            "scal"
         ) from None
