@@ -1,4 +1,4 @@
-"""Several seeds side by side in one compiled program, for environments that have a copy in JAX.
+"""Several seeds side by side in one compiled program, for environments in JAX.
 
 seeds = Seeds("CartPole-v1", 8)
 for line in seeds.iterate(25_000):
@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from scal.envs.compiled import FUNCTIONAL, functional_env
+from scal.envs.functional import FunctionalEnv
+from scal.envs.stepped import as_gymnasium
 from scal.learn import replay
 from scal.learn.metrics import Metrics
 from scal.run import checkpoint, compiled, memory
@@ -35,16 +38,21 @@ class Seeds:
 
     Parameters
     ----------
-    env : id of an environment in `scal.envs.compiled.FUNCTIONAL`.
+    env : id of an environment in `scal.envs.compiled.FUNCTIONAL`, or a `FunctionalEnv`.
     seeds : how many.
     seed : the first; the others follow it.
     preset, options : those of `scal.SCAL`.
     """
 
     def __init__(
-        self, env: str, seeds: int, seed: int = 0, preset: str = "default", **options: Any
+        self,
+        env: str | FunctionalEnv,
+        seeds: int,
+        seed: int = 0,
+        preset: str = "default",
+        **options: Any,
     ) -> None:
-        copy = functional_env(env)
+        copy = functional_env(env) if isinstance(env, str) else env
         if copy is None:
             raise ValueError(
                 f"environment {env!r} has no compiled form, which only "
@@ -54,9 +62,9 @@ class Seeds:
             raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")
         if not 0 <= seed <= LARGEST_SEED - seeds:
             raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
-        self.env, self.env_id = copy, copy.name
+        self.env, self.env_id, self.given = copy, copy.name, env
         self.seeds, self.seed, self.preset = seeds, seed, preset
-        self.config = configure(preset, options, copy.spaces, unbounded(make(env)))
+        self.config = configure(preset, options, copy.spaces, unbounded(self._stepped()))
         self.memory = memory.announce(copy.spaces, self.config, seeds=seeds)
         """A line on the memory that frames take."""
         self.steps = 0
@@ -100,7 +108,8 @@ class Seeds:
     def agent(self, number: int) -> SCAL:
         """What seed + `number` has learned so far, as an agent in the Gymnasium environment."""
         options = dataclasses.asdict(self.config)
-        agent = SCAL(self.env_id, self.seed + number, self.preset, **options)
+        again = self.env_id if isinstance(self.given, str) else self._stepped
+        agent = SCAL(again, self.seed + number, self.preset, **options)
         agent.steps = self.steps
         learner = jax.tree.map(lambda leaf: leaf[number], self.runs.learner)
         agent._learner = learner._replace(replay=replay.cut(learner.replay))
@@ -111,6 +120,7 @@ class Seeds:
         facts = {
             "steps": self.steps,
             "env": self.env_id,
+            "listed": isinstance(self.given, str),
             "seeds": self.seeds,
             "seed": self.seed,
             "preset": self.preset,
@@ -119,15 +129,28 @@ class Seeds:
         return checkpoint.save(Path(path), checkpoint.apart(self.runs, self.seeds), facts)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Seeds":
-        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly."""
+    def load(cls, path: str | Path, env: FunctionalEnv | None = None) -> "Seeds":
+        """The seeds of the newest whole checkpoint in a folder, ready to go on exactly.
+
+        Where they learn in a `FunctionalEnv` of yours, `env` has to be that again.
+        """
         arrays, facts = checkpoint.latest(Path(path))
         if "seeds" not in facts:
             raise ValueError(f"folder {path} holds one agent; load it with scal.SCAL.load")
-        again = cls(facts["env"], facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
+        if env is None and not facts["listed"]:
+            raise ValueError(
+                f"folder {path} holds seeds in {facts['env']}, whose functions no checkpoint has; "
+                "pass it as env to scal.run.seeds.Seeds.load"
+            )
+        given = facts["env"] if env is None else env
+        again = cls(given, facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
         again.steps = facts["steps"]
         again.runs = checkpoint.restore_abreast(again.runs, arrays, again.seeds)
         return again
+
+    def _stepped(self) -> gym.Env[Any, Any]:
+        """The environment as Python steps it."""
+        return make(self.given) if isinstance(self.given, str) else as_gymnasium(self.given)
 
     def _numbers(self) -> jax.Array:
         return jnp.arange(self.seed, self.seed + self.seeds)
