@@ -130,6 +130,7 @@ def measure(
     for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
+            give_up(wanted[event.cell], variant, event.reason)
         if event.state == "done":
             file(grid, event.cell, wanted[event.cell], variant, console)
     return load()
@@ -153,10 +154,19 @@ def file(
     results, result = load(), json.loads(grid.result(cell).read_text())
     entry = _entry(results, variant, task) | {"measured": provenance()}
     entry["config"] = result.get("config", {})
+    entry.pop("failed", None)
     facts = {name: result[name] for name in ("commit", "clean")}
     for seed, curve in enumerate(result[task.score], cell.seed):
         entry["seeds"][str(seed)] = {"curve": curve, **facts}
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
+    results.setdefault(variant, {})[task.name] = entry
+    write_json(RESULTS, results)
+
+
+def give_up(task: Task, variant: str, reason: str) -> None:
+    """Note why nothing could be measured."""
+    results = load()
+    entry = _entry(results, variant, task) | {"measured": provenance(), "failed": reason}
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)
 
@@ -219,7 +229,6 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
         found = curves(results, "default", task)
         if not len(found):
             continue
-        others = [curves(results, variant, task) for variant in VARIANTS[1:]]
         shown = "{:.2%}" if task.loss else "{:,.1f}"
         yield [
             task.env,
@@ -227,10 +236,17 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
             str(len(found)),
             *(shown.format(number) for number in (found[:, -1].mean(), found[:, -1].std())),
             shown.format(_worst(task, found)),
-            *(shown.format(other[:, -1].mean()) if len(other) else "–" for other in others),
+            *(_mean(results, variant, task, shown) for variant in VARIANTS[1:]),
             f"{task.mean:g} / {task.worst:g}",
             verdict(task, found),
         ]
+
+
+def _mean(results: dict[str, Any], variant: str, task: Task, shown: str) -> str:
+    found = curves(results, variant, task)
+    if len(found):
+        return shown.format(found[:, -1].mean())
+    return "failed" if "failed" in results.get(variant, {}).get(task.name, {}) else "–"
 
 
 def verdict(task: Task, found: np.ndarray) -> str:

@@ -36,6 +36,23 @@ def test_committed_results_cover_what_they_claim(task):
         assert f"{task.steps:,}" in printed(RESULTS)
 
 
+def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):
+    """Beside a default that was; and no longer once it has been."""
+    monkeypatch.setattr(learning, "RESULTS", tmp_path / "results.json")
+    learned = {"seeds": {"10000": {"curve": [0.01] * 10, **FACTS}}}
+    write_json(learning.RESULTS, {"default": {INVENTORY.name: learned}})
+    learning.give_up(INVENTORY, "paper", "it diverged")
+    (row,) = learning.rows(learning.load())
+    assert row[len(learning.COLUMNS) + 1] == "failed"
+    (cell,) = learning.cells(INVENTORY, "paper")
+    result = {"gaps": [[0.5] * 10] * INVENTORY.seeds, "config": {}, **FACTS}
+    grid = learning.Grid(tmp_path, [cell])
+    write_json(grid.result(cell), result)
+    learning.file(grid, cell, INVENTORY, "paper", Console(quiet=True))
+    (row,) = learning.rows(learning.load())
+    assert row[len(learning.COLUMNS) + 1] == "50.00%"
+
+
 def test_nothing_is_filed_under_an_unknown_name():
     assert set(RESULTS) <= {*learning.VARIANTS, *learning.RIVALS}
     names = {task.name for task in learning.TASKS}
