@@ -245,7 +245,8 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
 def _mean(results: dict[str, Any], variant: str, task: Task, shown: str) -> str:
     found = curves(results, variant, task)
     if len(found):
-        return shown.format(found[:, -1].mean())
+        few = f" ({len(found)} seeds)" if len(found) < task.seeds else ""
+        return shown.format(found[:, -1].mean()) + few
     return "failed" if "failed" in results.get(variant, {}).get(task.name, {}) else "–"
 
 
