@@ -33,6 +33,8 @@ from scal.bench.runners import Processes
 RESULTS = Path(__file__).parent / "results" / "learning.json"
 FOLDER = Path("out/learning")
 FIRST_SEED = 10_000
+FIRST_VALUE = 0.95
+"""Share of V*(0) that V^π(0) should be, where the MDP is known."""
 EVALUATIONS = 10
 """Per run, evenly spaced."""
 
@@ -156,8 +158,10 @@ def file(
     entry["config"] = result.get("config", {})
     entry.pop("failed", None)
     facts = {name: result[name] for name in ("commit", "clean")}
-    for seed, curve in enumerate(result[task.score], cell.seed):
-        entry["seeds"][str(seed)] = {"curve": curve, **facts}
+    for place, curve in enumerate(result[task.score]):
+        seed = cell.seed + place
+        more = {name: result[name][place][-1] for name in ("first_values",) if name in result}
+        entry["seeds"][str(seed)] = {"curve": curve, **more, **facts}
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)
@@ -200,6 +204,12 @@ def compared(results: dict[str, Any]) -> list[list[str]]:
                      for one in found]  # fmt: skip
             lines.append([task.env, f"{task.steps:,}", *shown])
     return lines
+
+
+def first_values(results: dict[str, Any], task: Task) -> np.ndarray:
+    """V^π(0)/V*(0) at the end, of the seeds of which it is known."""
+    seeds = results.get("default", {}).get(task.name, {"seeds": {}})["seeds"].values()
+    return np.array([seed["first_values"] for seed in seeds if "first_values" in seed])
 
 
 COLUMNS = ("environment", "steps", "seeds", "mean", "std", "worst")
@@ -293,6 +303,12 @@ def main(
     runner = Processes(workers, helpers)
     results = measure(chosen, variant, runner, console, missing, abreast) if chosen else load()
     console.print(table(results))
+    for task in TASKS:
+        if len(shares := first_values(results, task)):
+            console.print(
+                f"{task.env}: V^π(0) is {shares.mean():.1%} of V*(0) on average, "
+                f"{shares.min():.1%} at worst (asked: {FIRST_VALUE:.0%} on average)"
+            )
     if lines := compared(results):
         beside = Table(*COMPARED, title="At equal steps, RL-Zoo's values: mean (worst seed)")
         for line in lines:

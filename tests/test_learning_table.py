@@ -45,12 +45,15 @@ def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):
     (row,) = learning.rows(learning.load())
     assert row[len(learning.COLUMNS) + 1] == "failed"
     (cell,) = learning.cells(INVENTORY, "paper")
-    result = {"gaps": [[0.5] * 10] * INVENTORY.seeds, "config": {}, **FACTS}
+    gaps, shares = ([[value] * 10] * INVENTORY.seeds for value in (0.5, 0.9))
+    result = {"gaps": gaps, "first_values": shares, "config": {}, **FACTS}
     grid = learning.Grid(tmp_path, [cell])
     write_json(grid.result(cell), result)
     learning.file(grid, cell, INVENTORY, "paper", Console(quiet=True))
     (row,) = learning.rows(learning.load())
     assert row[len(learning.COLUMNS) + 1] == "50.00%"
+    learning.file(grid, cell, INVENTORY, "default", Console(quiet=True))
+    assert learning.first_values(learning.load(), INVENTORY).tolist() == [0.9] * 10
 
 
 def test_nothing_is_filed_under_an_unknown_name():

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from scal.bench import baselines, show, suites
-from scal.bench.cell import Cell
+from scal.bench.cell import Cell, score
 from scal.bench.grid import Grid
 from scal.bench.panels import panels
 from scal.bench.series import gather, read
@@ -18,7 +18,6 @@ from scal.bench.suites import SUITES
 from scal.cli import main
 from scal.learn.config import PRESETS
 from scal.run.agent import SCAL
-from scal.run.exact import compare
 
 
 @pytest.mark.parametrize("suite", SUITES)
@@ -129,11 +128,13 @@ def test_curves_with_other_marks_have_names_of_their_own():
 def test_policies_are_drawn_beside_the_optimum(env, word):
     """Of a toy-text environment, too."""
     cell = Cell("scal", env, 20, evaluations=1)
-    states = len(compare(SCAL(env, width=8, lookahead_width=8)).policy)
-    result = result_of(cell, 1.0, gaps=[[0.1]], policies=[[0] * states])
+    agent = SCAL(env, width=8, lookahead_width=8)
+    found = {name: [[value]] for name, (value,) in score(np.ones((1, 1)), [agent]).items()}
+    result = result_of(cell, 1.0, gaps=found["gaps"], policies=found["policies"][0])
+    assert ("late_returns" in found) == (word == "order")
     drawn = next(panel for panel in panels(gather([result])) if "policies" in panel.name)
     assert [line.name for line in drawn.lines] == ["SCAL", "optimum"]
-    assert len(drawn.lines[1].mean) == states
+    assert len(drawn.lines[1].mean) == len(found["policies"][0][0])
     assert drawn.up == word
 
 

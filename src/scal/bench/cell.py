@@ -102,13 +102,16 @@ def apart(result: dict[str, Any], cell: Cell) -> dict[str, Any]:
 def score(returns: np.ndarray, policies: list[Any]) -> Score:
     """From returns (seeds, episodes) and the policies of all seeds.
 
-    Where the MDP is known, that includes the exact relative gap, the expected return of the last
-    days of an episode, and the policy itself.
+    Where the MDP is known, that includes the exact relative gap, the value of the first state
+    beside its optimum, the policy itself and, where episodes have a fixed length, the expected
+    return of their last days.
     """
     found = {"returns": returns.mean(axis=1).tolist()}
     known = [one for one in (compare(policy) for policy in policies) if one]
     if known:
         found["gaps"] = [one.relative_gap for one in known]
-        found["late_returns"] = [one.late_return for one in known]
+        found["first_values"] = [float(one.values[0] / one.optimum.V[0]) for one in known]
         found["policies"] = [one.policy.tolist() for one in known]
+        if known[0].late_return is not None:
+            found["late_returns"] = [one.late_return for one in known]
     return found
