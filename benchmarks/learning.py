@@ -111,6 +111,7 @@ def measure(
     abreast: bool = False,
 ) -> dict[str, Any]:
     """Every seed of every task, filed as soon as it is known."""
+    measured = provenance()
     wanted = {cell: task for task in tasks for cell in cells(task, variant)}
     # seed by seed: a run that is cut off has measured as much of every task
     wanted = dict(sorted(wanted.items(), key=lambda each: each[0].seed))
@@ -128,13 +129,13 @@ def measure(
         grid.forget()
         forget(tasks, variant)
     for cell in set(wanted) - set(grid.missing()):  # done, but a run before this one was cut off
-        file(grid, cell, wanted[cell], variant, console)
+        file(grid, cell, wanted[cell], variant, measured, console)
     for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
-            give_up(wanted[event.cell], variant, event.reason)
+            give_up(wanted[event.cell], variant, measured, event.reason)
         if event.state == "done":
-            file(grid, event.cell, wanted[event.cell], variant, console)
+            file(grid, event.cell, wanted[event.cell], variant, measured, console)
     return load()
 
 
@@ -150,14 +151,15 @@ def file(
     cell: Cell,
     task: Task,
     variant: str,
+    measured: dict[str, Any],
     console: Console,
 ) -> None:
     """Add the curves of a cell to the results, which others may have changed meanwhile."""
     results, result = load(), json.loads(grid.result(cell).read_text())
-    entry = _entry(results, variant, task) | {"measured": provenance()}
+    entry = _entry(results, variant, task) | {"measured": measured}
     entry["config"] = result.get("config", {})
     entry.pop("failed", None)
-    facts = {name: result[name] for name in ("commit", "clean")}
+    facts = {name: result.get(name) for name in ("commit", "clean")}
     for place, curve in enumerate(result[task.score]):
         seed = cell.seed + place
         more = {name: result[name][place][-1] for name in ("first_values",) if name in result}
@@ -167,10 +169,10 @@ def file(
     write_json(RESULTS, results)
 
 
-def give_up(task: Task, variant: str, reason: str) -> None:
+def give_up(task: Task, variant: str, measured: dict[str, Any], reason: str) -> None:
     """Note why nothing could be measured."""
     results = load()
-    entry = _entry(results, variant, task) | {"measured": provenance(), "failed": reason}
+    entry = _entry(results, variant, task) | {"measured": measured, "failed": reason}
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)
 

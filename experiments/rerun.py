@@ -16,6 +16,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from benchmarks.provenance import provenance
 from rich.console import Console
@@ -49,7 +50,7 @@ def main(
     given = options.parse_args()
     if given.helpers and not given.together:
         options.error("--helpers step the environments of seeds side by side; add --together")
-    packed = RESULTS / f"{suite}.json"
+    packed, facts = RESULTS / f"{suite}.json", provenance()
     if given.run:
         whole = Grid(given.folder, SUITES[suite]())
         grid = Grid(given.folder, part(whole.cells, given.algorithms, given.envs))
@@ -58,7 +59,8 @@ def main(
             adopt(whole, packed)
         if given.anew:
             grid.forget()
-            pack_up(whole, suite, packed)  # whoever goes on later knows what is to be measured
+            # whoever goes on later knows what is to be measured
+            pack_up(whole, suite, facts, packed)
         merged = together(grid.missing()) if given.together else {}
         to_run = Grid(given.folder / "together", merged) if given.together else grid
         if given.anew:
@@ -66,7 +68,7 @@ def main(
         for event in show.Board(to_run, runner.slots).follow(to_run.run(runner)):
             print(f"failed: {event.cell.name}: {event.reason}")
         file_apart(to_run, merged, grid)
-        pack_up(whole, suite, packed)
+        pack_up(whole, suite, facts, packed)
     if not packed.exists():
         raise SystemExit(f"the suite {suite} has not been measured yet; use --run")
     series = gather(read([packed]))
@@ -99,9 +101,9 @@ def adopt(grid: Grid, packed: Path) -> None:
             write_json(grid.result(cell), result)
 
 
-def pack_up(grid: Grid, suite: str, packed: Path) -> None:
+def pack_up(grid: Grid, suite: str, facts: dict[str, Any], packed: Path) -> None:
     """All results in one file; each says itself at which commit it was measured."""
-    found = {"provenance": provenance(), "suite": suite, "cells": pack(_of(grid))}
+    found = {"provenance": facts, "suite": suite, "cells": pack(_of(grid))}
     packed.write_text(json.dumps(found, separators=(",", ":")) + "\n")
 
 

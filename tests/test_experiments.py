@@ -25,6 +25,7 @@ def test_results_are_cells_of_the_suite_and_the_page_shows_them(suite):
     path = RESULTS / f"{suite}.json"
     facts = json.loads(path.read_text())
     assert re.fullmatch("[0-9a-f]{40}", facts["provenance"]["commit"])
+    assert all(re.fullmatch("[0-9a-f]{40}", one["commit"]) for one in facts["cells"])
     cells = {Cell.read(one["cell"]) for one in facts["cells"]}
     assert cells <= set(SUITES[suite]())
     for panel in panels(gather(read([path]))):
@@ -50,7 +51,7 @@ def test_a_suite_measured_in_parts(tmp_path):
     everything = len(grid.missing())
     rerun.adopt(grid, part)
     assert len(grid.missing()) == everything - 3
-    rerun.pack_up(grid, "discrete", again)
+    rerun.pack_up(grid, "discrete", {}, again)
     written = json.loads(again.read_text())["cells"]
     assert sorted(written, key=_name) == sorted(known["cells"], key=_name)
 

@@ -41,7 +41,7 @@ def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "results.json")
     learned = {"seeds": {"10000": {"curve": [0.01] * 10, **FACTS}}}
     write_json(learning.RESULTS, {"default": {INVENTORY.name: learned}})
-    learning.give_up(INVENTORY, "paper", "it diverged")
+    learning.give_up(INVENTORY, "paper", {}, "it diverged")
     (row,) = learning.rows(learning.load())
     assert row[len(learning.COLUMNS) + 1] == "failed"
     (cell,) = learning.cells(INVENTORY, "paper")
@@ -49,10 +49,10 @@ def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):
     result = {"gaps": gaps, "first_values": shares, "config": {}, **FACTS}
     grid = learning.Grid(tmp_path, [cell])
     write_json(grid.result(cell), result)
-    learning.file(grid, cell, INVENTORY, "paper", Console(quiet=True))
+    learning.file(grid, cell, INVENTORY, "paper", {}, Console(quiet=True))
     (row,) = learning.rows(learning.load())
     assert row[len(learning.COLUMNS) + 1] == "50.00%"
-    learning.file(grid, cell, INVENTORY, "default", Console(quiet=True))
+    learning.file(grid, cell, INVENTORY, "default", {}, Console(quiet=True))
     assert learning.first_values(learning.load(), INVENTORY).tolist() == [0.9] * 10
 
 

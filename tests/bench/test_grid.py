@@ -18,7 +18,6 @@ from scal.bench.execute import write_json
 from scal.bench.grid import Grid
 from scal.bench.show import BEGINNING, SPEED, estimate
 from scal.run.agent import SCAL
-from scal.run.source import source
 
 TINY = (("batch_size", 16), ("warmup", 100), ("width", 16))
 CELLS = [
@@ -131,22 +130,28 @@ def test_a_killed_cell_goes_on_from_what_was_saved(tmp_path, monkeypatch):
     result, _ = execute.run(cell, tmp_path / "killed")
     assert len(calls) == 5 + 2
     assert result == undisturbed
-    other = source()._replace(commit="a" * 40)
-    monkeypatch.setattr(execute, "source", lambda: other)
+    monkeypatch.setattr(execute, "fingerprint", lambda: "other")
     execute.run(cell, tmp_path / "of other code")
     assert len(calls) == 7 + cell.evaluations
 
 
-def test_a_killed_cell_begins_anew_where_episodes_cannot_be_played_again(tmp_path):
-    """Its environment does not do twice what it did."""
-    name = "tests.run.failing:Drifting-v0"
+@pytest.mark.parametrize("name", ["Drifting", "Shrinking"])
+def test_a_killed_cell_begins_anew_where_episodes_cannot_be_played_again(
+    name, tmp_path, monkeypatch
+):
+    """Its environment does not do twice what it did, or ends where it did not end before."""
+    name, begun = f"tests.run.failing:{name}-v0", []
+    begin = execute._begin
+    monkeypatch.setattr(execute, "_begin", lambda *given: begun.append(given) or begin(*given))
     cell = Cell("scal", name, 300, options=TINY, evaluations=3, episodes=1)
     agent = SCAL(name, **dict(TINY)).learn(152)
     agent.save(tmp_path)
-    write_json(tmp_path / "scores.json", {"scores": [{}], "seconds": 9.0, "source": source()})
+    code = [execute.fingerprint(), execute.versions(execute.PACKAGES)]
+    write_json(tmp_path / "scores.json", {"scores": [{}], "seconds": 9.0, "code": code})
     result, seconds = execute.run(cell, tmp_path)
     assert len(result["returns"][0]) == 3
     assert seconds > 0.0
+    assert len(begun) == 1
 
 
 def test_cells_that_differ_have_different_names():

@@ -119,7 +119,7 @@ def test_who_stands_where():
 def test_curves_with_other_marks_have_names_of_their_own():
     coarse, fine = (Cell("scal", "CartPole-v1", 20, seed=1, evaluations=n) for n in (1, 2))
     names = [one.who for one in gather([result_of(coarse, 1.0), result_of(fine, 2.0)])]
-    assert sorted(names) == ["SCAL, 1 evaluations", "SCAL, 2 evaluations"]
+    assert sorted(names) == ["SCAL, evaluated 1×", "SCAL, evaluated 2×"]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,13 @@ def test_the_command(tmp_path, capsys):
     assert main(["bench", "smoke", "--steps", "9"]) == 2
     assert "--steps is for an environment that is named" in capsys.readouterr().err
     assert main(["bench", "smoke", "--algorithms", "a2c"]) == 2
-    assert "none of these runs; its algorithms are dqn, ppo, sac" in capsys.readouterr().err
+    assert "algorithm is 'a2c'; smoke has dqn, ppo, sac, scal, trpo" in capsys.readouterr().err
+    assert main(["bench", "smoke", "--envs", "CartPole-v1", "Cartpole-v1"]) == 2
+    assert "environment is 'Cartpole-v1'; smoke has CartPole-v1" in capsys.readouterr().err
+    assert main(["bench", "Acrobot-v1", "--steps", "-20"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    assert main(["bench", "scal/Catch-v0"]) == 2
+    assert "scal/Catch-v0 shows frames" in capsys.readouterr().err
     assert main(["bench", "smoke", "--workers", "0"]) == 2
     assert "at least 1" in capsys.readouterr().err
     out = tmp_path / "results"

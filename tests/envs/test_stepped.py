@@ -62,12 +62,22 @@ def test_seeds_learn_in_an_environment_of_ones_own(tmp_path):
     assert agent.env.action_space.high == [2.0]
     assert (agent.evaluate(2) < 0.0).all()
     seeds.save(tmp_path)
+    with pytest.raises(ValueError, match=r"hill is not what the seeds .* is sledge with"):
+        Seeds.load(tmp_path, env=SLEDGE._replace(name="hill"))
     with pytest.raises(ValueError, match="seeds in sledge, whose functions no checkpoint has"):
         Seeds.load(tmp_path)
     again = Seeds.load(tmp_path, env=SLEDGE).learn(240)
     np.testing.assert_array_equal(again.evaluate(2), seeds.learn(240).evaluate(2))
+    assert agent.name == "sledge"
     alone = scal.SCAL(lambda: as_gymnasium(SLEDGE), seed=5, **SMALL).learn(240)
     assert alone.spaces.action_size == 1
+
+
+def test_what_is_listed_is_the_same_by_name_and_by_itself():
+    by_name, itself = (Seeds(env, 1) for env in ("CartPole-v1", FUNCTIONAL["CartPole-v1"]))
+    assert by_name.config == itself.config
+    with pytest.raises(ValueError, match="env is 42; pass the id of an environment"):
+        Seeds(42, 1)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,24 @@ class Drifting(Reusing):
         return self.seen, {}
 
 
+class Shrinking(Reusing):
+    """Its first episodes are longer than all others."""
+
+    begun = 0
+
+    def reset(self, *, seed=None, options=None):
+        Shrinking.begun += 1
+        return super().reset(seed=seed)
+
+    def step(self, action):
+        self.seen += 1.0
+        over = Shrinking.begun > LANES and bool(self.seen[0] >= 3.0)
+        return self.seen, 0.0, over, False, {}
+
+
+LANES = 1
 UNCHECKED = {"max_episode_steps": 5, "disable_env_checker": True}  # Gymnasium would warn
 gym.register("Reusing-v0", Reusing, **UNCHECKED)
 gym.register("Drifting-v0", Drifting, **UNCHECKED)
+gym.register("Shrinking-v0", Shrinking, max_episode_steps=400, disable_env_checker=True)
 gym.register("Failing-v0", Failing, max_episode_steps=5)

@@ -38,3 +38,9 @@ def test_every_episode_is_played_once_to_its_end(abreast):
     expected = [sum(10 * n + age for age in range(length)) for n, length in enumerate(seeds)]
     np.testing.assert_array_equal(returns, expected)
     assert batches == {abreast}  # one shape, so that one program is compiled
+
+
+def test_an_episode_without_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(evaluate, "LONGEST", 4)
+    returns = evaluate.play([Countdown()], lambda *_: [10], [3, 100, 4])
+    assert returns.tolist() == [30.0, 40.0, 40.0]

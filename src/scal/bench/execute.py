@@ -9,6 +9,7 @@ import dataclasses
 import json
 import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from scal.run import exact, record
 from scal.run.agent import SCAL
 from scal.run.seeds import Seeds
 from scal.run.siblings import Siblings
-from scal.run.source import source, versions
+from scal.run.source import fingerprint, source, versions
 from scal.run.spaces import make
 from scal.run.stage import LostPlaceError
 
@@ -41,7 +42,7 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
 
     `work` is a folder to go on from, `helpers` step the environments of several seeds.
     """
-    begun, used = time.monotonic(), {}
+    code, begun, used = source(), time.monotonic(), {}
     if cell.algorithm == "scal":
         scores, seconds, config = _learn_scal(cell, work, helpers)
         used = {"config": dataclasses.asdict(config)}
@@ -54,7 +55,7 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     }
     result = {
         "cell": dataclasses.asdict(cell),
-        **source()._asdict(),
+        **code._asdict(),
         "versions": versions(PACKAGES),
         **used,
         "steps": cell.marks,
@@ -66,37 +67,61 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
 
 
 def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float, Config]:
-    compiled = functional_env(cell.env) is not None
-    if not compiled and cell.gradients:
+    if cell.gradients and functional_env(cell.env) is None:
         raise ValueError(f"{cell.env} has no compiled form, which the study of gradients needs")
-    kind: type[Learners] = Seeds if compiled else Siblings if cell.seeds > 1 else SCAL
-    so_far, every = work / "scores.json", cell.steps // cell.evaluations
-    begun, spent = time.monotonic(), 0.0
-    try:
-        known = json.loads(so_far.read_text())
-        if known["source"] != list(source()):
-            raise ValueError("other code began it")
-        agent = Siblings.load(work, helpers) if kind is Siblings else kind.load(work)
-        scores = known["scores"][: agent.steps // every]
-        begun -= known["seconds"]
-    except (OSError, ValueError, KeyError):
-        agent, scores = _begin(kind, cell, helpers), []
-    try:
-        for _ in agent.iterate(cell.steps - agent.steps, every):
-            scores.append(_score_scal(agent, cell))
-            now = time.monotonic()
-            write_json(so_far, {"scores": scores, "seconds": now - begun, "source": source()})
-            if spent <= SAVING * (now - begun):
-                agent.save(work)
-                spent += time.monotonic() - now
-    except LostPlaceError:  # seed and actions do not determine the episodes: nothing to go on from
+    while True:
+        with suppress(LostPlaceError):  # nothing to go on from: episodes cannot be played again
+            return _learn_on(cell, work, helpers)
         shutil.rmtree(work)
-        return _learn_scal(cell, work, helpers)
+
+
+def _learn_on(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float, Config]:
+    """From the last mark that was saved, or from the beginning."""
+    so_far, every = work / "scores.json", cell.steps // cell.evaluations
+    begun, spent, code = time.monotonic(), 0.0, [fingerprint(), versions(PACKAGES)]
+    known = exact.known_mdp(make(cell.env), exact.GAMMA) is not None
+    try:
+        agent, scores, seconds = _saved(cell, work, helpers, code)
+        begun -= seconds
+    except (OSError, ValueError, KeyError):
+        shutil.rmtree(work, ignore_errors=True)
+        agent, scores = _begin(cell, helpers), []
+    if cell.gradients:
+        gradients.check(agent.config)
+    for _ in agent.iterate(cell.steps - agent.steps, every):
+        scores.append(_score_scal(agent, cell, known))
+        now = time.monotonic()
+        write_json(so_far, {"scores": scores, "seconds": now - begun, "code": code})
+        if spent <= SAVING * (now - begun):
+            agent.save(work)
+            spent += time.monotonic() - now
     return scores, time.monotonic() - begun, agent.config
 
 
-def _begin(kind: type[Learners], cell: Cell, helpers: int) -> Learners:
-    options = dict(cell.options)
+def _saved(
+    cell: Cell, work: Path, helpers: int, code: list[Any]
+) -> tuple[Learners, list[Score], float]:
+    """The learners of a killed cell, their scores, and the seconds that took."""
+    so_far = json.loads((work / "scores.json").read_text())
+    if so_far["code"] != code:
+        raise ValueError("other code began it")
+    kind = _kind(cell)
+    agent = Siblings.load(work, helpers) if kind is Siblings else kind.load(work)
+    marks = agent.steps // (cell.steps // cell.evaluations)
+    scores = so_far["scores"][:marks]
+    if len(scores) < marks:
+        raise ValueError("its scores are not there")
+    return agent, scores, so_far["seconds"]
+
+
+def _kind(cell: Cell) -> type[Learners]:
+    if functional_env(cell.env) is not None:
+        return Seeds
+    return Siblings if cell.seeds > 1 else SCAL
+
+
+def _begin(cell: Cell, helpers: int) -> Learners:
+    options, kind = dict(cell.options), _kind(cell)
     if kind is SCAL:
         return SCAL(cell.env, cell.seed, cell.settings, **options)
     if kind is Siblings:
@@ -104,11 +129,11 @@ def _begin(kind: type[Learners], cell: Cell, helpers: int) -> Learners:
     return Seeds(cell.env, cell.seeds, cell.seed, cell.settings, **options)
 
 
-def _score_scal(agent: Learners, cell: Cell) -> Score:
+def _score_scal(agent: Learners, cell: Cell, known: bool) -> Score:
+    """Also against the optimum, where the MDP is known."""
     returns = np.atleast_2d(agent.evaluate(cell.episodes))
     if isinstance(agent, SCAL):
         return score(returns, [agent])
-    known = exact.known_mdp(make(cell.env), exact.GAMMA) is not None
     found = score(returns, [agent.agent(number) for number in range(agent.seeds) if known])
     if isinstance(agent, Seeds) and cell.gradients:
         key = jax.random.fold_in(jax.random.key(cell.seed), agent.steps)

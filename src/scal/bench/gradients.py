@@ -39,14 +39,19 @@ class Variances(NamedTuple):
     z_given_sa: Array
 
 
-@partial(jax.jit, static_argnames=("env", "config"))
-def variances(learners: Learner, key: Array, env: FunctionalEnv, config: Config) -> Variances:
-    """Of every learner along the first axis."""
+def check(config: Config) -> None:
+    """Raise ValueError if there are no two estimators to compare."""
     if config.slack == "lookahead":
         raise ValueError(
             "the default takes its gradient at the policy's own actions, where there is no sample "
             "in the place of Z; compare the estimators with the preset replayed or paper"
         )
+
+
+@partial(jax.jit, static_argnames=("env", "config"))
+def variances(learners: Learner, key: Array, env: FunctionalEnv, config: Config) -> Variances:
+    """Of every learner along the first axis."""
+    check(config)
     keys = jax.random.split(key, len(learners.updates))
     return jax.lax.map(lambda both: _variances(both[0], both[1], env, config), (learners, keys))
 

@@ -134,7 +134,7 @@ def gather(results: Iterable[tuple[Result, float]]) -> list[Series]:
     found = []
     for (env, steps, marks, name, study), group in groups.items():
         only = alike[env, steps, name, study] == 1
-        shown = name if only else f"{name}, {marks} evaluations"
+        shown = name if only else f"{name}, evaluated {marks}×"
         found.append(_series(env, shown, list(group.values())))
     return found
 

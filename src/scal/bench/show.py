@@ -37,15 +37,15 @@ def estimate(grid: Grid) -> dict[Cell, float]:
 def plan(grid: Grid, workers: int) -> Table:
     """What would be run."""
     times = estimate(grid)
-    groups: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
+    alike: dict[tuple[str, str, str, int], list[Cell]] = defaultdict(list)
     for cell in grid.cells:
-        groups[cell.env, cell.algorithm, cell.settings, cell.steps].append(cell)
+        alike[cell.env, cell.algorithm, cell.settings, cell.steps].append(cell)
     table = Table(title=f"{len(grid.cells)} cells, {len(times)} of them missing")
     for title in ("environment", "algorithm", "settings", "steps", "seeds", "missing", "about"):
         table.add_column(
             title, justify="left" if title in ("environment", "algorithm") else "right"
         )
-    for (env, algorithm, settings, steps), cells in groups.items():
+    for (env, algorithm, settings, steps), cells in alike.items():
         seeds = str(sum(cell.seeds for cell in cells))
         left = [cell for cell in cells if cell in times]
         about = _time(sum(times[cell] for cell in left))

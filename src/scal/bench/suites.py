@@ -134,8 +134,12 @@ def smoke(seeds: int = 2, first: int = FIRST_SEED) -> list[Cell]:
 
 
 def versus(env: str, steps: int, seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
-    """Any environment: SCAL against its rivals, with default settings and, where known, tuned."""
+    """Any environment of vectors: SCAL against its rivals, as they come and, where known, tuned."""
     spaces = adapt(make(env))[1]
+    if spaces.image:
+        raise ValueError(
+            f"{env} shows frames, for which the rivals have no settings here; use scal train"
+        )
     rivals = ("dqn", "ppo", "trpo") if spaces.discrete else ("ppo", "trpo", "sac")
     return [
         *of_scal(env, steps, seeds, first),

@@ -54,8 +54,9 @@ class Bench:
             raise ValueError(f"runner is {self.runner!r}; use one of {', '.join(runners.RUNNERS)}")
         if self.address and self.runner != "ray":
             raise ValueError("--address is for --runner ray; leave one out or name the other")
-        if any(number is not None and number < 1 for number in (self.workers, self.seeds)):
-            raise ValueError("--workers and --seeds are whole numbers of at least 1")
+        numbers = (self.workers, self.seeds, self.steps)
+        if any(number is not None and number < 1 for number in numbers):
+            raise ValueError("--workers, --seeds and --steps are whole numbers of at least 1")
         grid = Grid(self.out or Path("bench") / self.suite.replace("/", "-"), self._cells())
         console = Console()
         if self.dry_run:
@@ -98,15 +99,16 @@ class Bench:
                 ) from None
             steps = ENVIRONMENT_STEPS if self.steps is None else self.steps
             cells = suites.versus(self.suite, steps, **seeds)
-        chosen = suites.part(cells, self.algorithms, self.envs)
-        if not chosen:
-            names = sorted({cell.algorithm for cell in cells})
-            envs = sorted({cell.env for cell in cells})
-            raise ValueError(
-                f"suite {self.suite} has none of these runs; its algorithms are "
-                f"{', '.join(names)}, its environments {', '.join(envs)}"
-            )
-        return chosen
+        for kind, asked, there in (
+            ("algorithm", self.algorithms, {cell.algorithm for cell in cells}),
+            ("environment", self.envs, {cell.env for cell in cells}),
+        ):
+            for name in asked:
+                if name not in there:
+                    raise ValueError(
+                        f"{kind} is {name!r}; {self.suite} has {', '.join(sorted(there))}"
+                    )
+        return suites.part(cells, self.algorithms, self.envs)
 
 
 @dataclass(frozen=True)

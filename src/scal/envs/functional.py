@@ -51,7 +51,7 @@ class FunctionalEnv(NamedTuple):
     """An environment as pure functions of a state and a random key."""
 
     name: str
-    """Id of the Gymnasium environment that it copies."""
+    """Id of the Gymnasium environment that it copies, or any name."""
     spaces: Spaces
     """Sizes and types of observations and actions."""
     time_limit: int

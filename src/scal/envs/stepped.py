@@ -6,7 +6,7 @@ import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.wrappers import FrameStackObservation, TimeLimit
+from gymnasium.wrappers import FrameStackObservation
 from numpy.typing import NDArray
 
 from scal.envs.functional import FunctionalEnv, State
@@ -14,13 +14,12 @@ from scal.envs.functional import FunctionalEnv, State
 
 def as_gymnasium(env: FunctionalEnv) -> gym.Env[Any, Any]:
     """The environment, with episodes that end after its time limit; `reset(seed=…)` decides all."""
-    made: gym.Env[Any, Any] = TimeLimit(Stepped(env), env.time_limit)
     stack = env.spaces.stack
-    return FrameStackObservation(made, stack) if stack > 1 else made
+    return FrameStackObservation(Stepped(env), stack) if stack > 1 else Stepped(env)
 
 
 class Stepped(gym.Env[Any, Any]):
-    """One episode after another, without a limit."""
+    """One episode after another."""
 
     def __init__(self, env: FunctionalEnv) -> None:
         check(env)
@@ -40,6 +39,7 @@ class Stepped(gym.Env[Any, Any]):
         self._reset, self._step = jax.jit(env.reset), jax.jit(env.step)
         self._observe = jax.jit(env.observe)
         self._state: Any = None
+        self._age = 0
 
     def __str__(self) -> str:
         return self.env.name
@@ -49,14 +49,15 @@ class Stepped(gym.Env[Any, Any]):
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """A random start."""
         super().reset(seed=seed)
-        self._state = self._reset(self._key())
+        self._state, self._age = self._reset(self._key()), 0
         return self._seen(), {}
 
     def step(self, action: Any) -> tuple[NDArray[Any], SupportsFloat, bool, bool, dict[str, Any]]:
-        """One transition."""
+        """One transition; the last one that the limit allows is truncated."""
         kind = jnp.int32 if self.env.spaces.discrete else jnp.float32
         self._state, reward, over = self._step(self._key(), self._state, jnp.asarray(action, kind))
-        return self._seen(), float(reward), bool(over), False, {}
+        self._age += 1
+        return self._seen(), float(reward), bool(over), self._age >= self.env.time_limit, {}
 
     def _seen(self) -> NDArray[Any]:
         return np.array(self._observe(self._state))

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 ABREAST = 16
 """Episodes at a time, at most."""
+LONGEST = 30_000
+"""Steps of an episode, at most; a greedy policy may go round in circles for ever, and no limit that
+Gymnasium declares is longer."""
 EVALUATION = 0xE7A1
 """In the place of a lane, of which there are not so many."""
 
@@ -20,8 +23,8 @@ Act = Callable[[NDArray[Any], NDArray[np.int64], NDArray[np.int64]], Sequence[An
 def play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> NDArray[np.float64]:
     """Undiscounted returns of one episode per seed, in no more environments than seeds.
 
-    `act` always sees as many observations, those of episodes that are over among them. The
-    environments are closed at the end.
+    `act` always sees as many observations, those of episodes that are over among them. An episode
+    is given up after `LONGEST` steps. The environments are closed at the end.
     """
     with ExitStack() as stack:
         for env in envs:
@@ -41,7 +44,7 @@ def _play(envs: Sequence[gym.Env[Any, Any]], act: Act, seeds: Sequence[int]) -> 
             observations[lane] = step[0]
             returns[numbers[lane]] += float(step[1])
             ages[lane] += 1
-            if not (step[2] or step[3]):
+            if not (step[2] or step[3] or ages[lane] >= LONGEST):
                 continue
             if begun == len(seeds):
                 playing.remove(lane)

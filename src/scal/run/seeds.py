@@ -7,6 +7,7 @@ seeds.evaluate(10).mean(axis=1)
 """
 
 import dataclasses
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,7 +39,9 @@ class Seeds:
 
     Parameters
     ----------
-    env : id of an environment in `scal.envs.compiled.FUNCTIONAL`, or a `FunctionalEnv`.
+    env : id of an environment in `scal.envs.compiled.FUNCTIONAL`, or a `FunctionalEnv` of yours.
+        Of that no bounds are known, so that observations are centred and scaled as they come;
+        `normalize_observations="no"` leaves them as they are.
     seeds : how many.
     seed : the first; the others follow it.
     preset, options : those of `scal.SCAL`.
@@ -52,6 +55,10 @@ class Seeds:
         preset: str = "default",
         **options: Any,
     ) -> None:
+        if isinstance(env, FunctionalEnv) and functional_env(env.name) is env:
+            env = env.name
+        if not isinstance(env, str | FunctionalEnv):
+            raise ValueError(f"env is {env!r}; pass the id of an environment or a FunctionalEnv")
         copy = functional_env(env) if isinstance(env, str) else env
         if copy is None:
             raise ValueError(
@@ -121,6 +128,7 @@ class Seeds:
             "steps": self.steps,
             "env": self.env_id,
             "listed": isinstance(self.given, str),
+            "spaces": self.env.spaces._asdict(),
             "seeds": self.seeds,
             "seed": self.seed,
             "preset": self.preset,
@@ -143,6 +151,13 @@ class Seeds:
                 "pass it as env to scal.run.seeds.Seeds.load"
             )
         given = facts["env"] if env is None else env
+        if env is not None:
+            promised = json.loads(json.dumps(env.spaces._asdict()))
+            if (env.name, promised) != (facts["env"], facts["spaces"]):
+                raise ValueError(
+                    f"{env.name} is not what the seeds of folder {path} learn in, which is "
+                    f"{facts['env']} with {facts['spaces']}; pass that one as env"
+                )
         again = cls(given, facts["seeds"], facts["seed"], facts["preset"], **facts["config"])
         again.steps = facts["steps"]
         again.runs = checkpoint.restore_abreast(again.runs, arrays, again.seeds)

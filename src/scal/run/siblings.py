@@ -28,7 +28,7 @@ from scal.learn.metrics import Metrics
 from scal.run import checkpoint, loop, memory
 from scal.run.agent import SCAL
 from scal.run.course import to_the_end
-from scal.run.evaluate import ABREAST, EVALUATION, check_episodes
+from scal.run.evaluate import ABREAST, EVALUATION, LONGEST, check_episodes
 from scal.run.loop import Carry
 from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
 from scal.run.record import Record
@@ -147,12 +147,16 @@ class Siblings:
         returns = np.zeros(len(playing))
         seen = lanes.begin([(number, []) for number in numbers.tolist()] * self.seeds)
         learner = self._begun().learner
-        while playing.any():
+        sums = np.zeros(len(playing))
+        for _ in range(LONGEST):
             actions = _greedy(learner, self._parted(seen), self.spaces, self.config)
             outcome, totals = lanes.step(self._given(np.asarray(actions)), playing)
-            seen = outcome.after
+            seen, sums = outcome.after, sums + outcome.reward
             returns[outcome.ended] = totals[outcome.ended]
             playing &= ~outcome.ended
+            if not playing.any():
+                break
+        returns[playing] = sums[playing]  # given up
         return returns.reshape(self.seeds, -1)
 
     def agent(self, number: int) -> SCAL:

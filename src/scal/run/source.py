@@ -1,5 +1,6 @@
 """Which code a result comes from: the commit that scal is imported from, and what it stands on."""
 
+import hashlib
 import subprocess
 from collections.abc import Iterable
 from functools import cache
@@ -8,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import scal
+
+PACKAGE = Path(scal.__file__).parent
 
 
 class Source(NamedTuple):
@@ -21,12 +24,26 @@ class Source(NamedTuple):
 
 @cache
 def source() -> Source:
-    """Of the code that this process runs, as it was when first asked."""
-    package = Path(scal.__file__).parent
+    """Of the code that this process runs, as it was when first asked: ask before a measurement."""
+    return source_of(PACKAGE)
+
+
+def source_of(package: Path) -> Source:
+    """Of a package in a folder."""
     commit = _git(package, "rev-parse", "HEAD")
     if commit is None or _git(package, "ls-files", "--error-unmatch", "__init__.py") is None:
         return Source(None, None)
     return Source(commit, _git(package, "status", "--porcelain", "--", ":(top)*.py") == "")
+
+
+@cache
+def fingerprint() -> str:
+    """sha256 of scal's own files: equal if and only if the code is."""
+    total = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        total.update(str(path.relative_to(PACKAGE)).encode())
+        total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 def versions(packages: Iterable[str]) -> dict[str, str | None]:

@@ -26,6 +26,10 @@ Memory = tuple[int, list[Any]]
 """The number of an episode and the actions taken in it."""
 
 
+class LostPlaceError(ValueError):
+    """Environments cannot be brought back to where they were left."""
+
+
 class Outcome(NamedTuple):
     """What a step led to; every field has the lanes as its first axis."""
 
@@ -83,8 +87,13 @@ class Episode:
         """Bring the environment to where these actions lead in an episode."""
         self.number = number
         observation = self.reset()
-        for action in actions:
-            observation = self.step(action)[0]
+        for place, action in enumerate(actions):
+            observation, _, _, ended = self.step(action)
+            if ended:
+                raise LostPlaceError(
+                    f"episode {number} of {self.name} ended after {place + 1} of {len(actions)} "
+                    "actions that it did not end with before; learning cannot go on from here"
+                )
         return observation
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool]:
@@ -271,6 +280,8 @@ def _serve(
             try:
                 stage = stage or staged(env, arguments, words, stacked, first)
                 answer = getattr(stage, method)(*given)
+            except LostPlaceError as error:
+                answer = error
             except Exception as error:
                 answer = RuntimeError(str(error))
             pipe.send(answer)
@@ -280,10 +291,6 @@ def observed(env: gym.Env[Any, Any], lanes: tuple[int, ...]) -> NDArray[Any]:
     """Something of the shape that observations of an adapted environment have in so many lanes."""
     space = env.observation_space
     return np.zeros((*lanes, *(space.shape or ())), space.dtype)
-
-
-class LostPlaceError(ValueError):
-    """Environments cannot be brought back to where they were left."""
 
 
 def came_back(name: str, seen: NDArray[Any], left: Any) -> None:
