@@ -102,6 +102,7 @@ def test_files_in_and_out(capsys, tmp_path):
         (["inventory", "--out", "missing/folder/x.npz"], "does not exist; create it"),
         (["inventory", "--out", "/proc/x.npz"], "folder /proc cannot be written into"),
         (["HalfCheetah-v5"], "has no transition table"),
+        (["mine.npz", "--out", "./mine.npz"], "file ./mine.npz holds the problem itself"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_two(capsys, arguments, sentence):

@@ -1,7 +1,6 @@
 """Problems by name, for the command line: `inventory`, `random:S,A,K,SEED`, an id, or a file."""
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import gymnasium as gym
 
 from scal.envs import Inventory
 from scal.mdp import FiniteMDP, random_mdp
+from scal.run.exact import known_mdp, words_of
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def find_problem(name: str, gamma: float | None = None) -> Problem:
     if name.endswith(".npz") or Path(name).is_file():
         stored = FiniteMDP.load(name)
         return Problem(name, stored if gamma is None else replace(stored, gamma=gamma))
-    return _toy_text(name, discount)
+    return _gymnasium(name, discount)
 
 
 def _numbers(name: str) -> tuple[int, int, int, int]:
@@ -46,17 +46,18 @@ def _numbers(name: str) -> tuple[int, int, int, int]:
     return states, actions, successors, seed
 
 
-def _toy_text(name: str, gamma: float) -> Problem:
+def _gymnasium(name: str, gamma: float) -> Problem:
     spec = gym.registry.get(name)
     simulated = spec is not None and "envs.mujoco" in str(spec.entry_point)  # not made: it is slow
     env = None if simulated else _make(name)
-    if env is None or not isinstance(getattr(env.unwrapped, "P", None), Mapping):
+    mdp = None if env is None else known_mdp(env, gamma)
+    if env is None or mdp is None:
         raise ValueError(
             f"problem {name!r} has no transition table, so it cannot be solved exactly; "
             "use a toy-text environment such as FrozenLake-v1"
         )
     assert env.spec is not None
-    return Problem(env.spec.id, FiniteMDP.from_gymnasium(env, gamma))
+    return Problem(env.spec.id, mdp, *words_of(env))
 
 
 def _make(name: str) -> gym.Env[Any, Any]:

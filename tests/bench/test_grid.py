@@ -154,6 +154,18 @@ def test_a_killed_cell_begins_anew_where_episodes_cannot_be_played_again(
     assert len(begun) == 1
 
 
+def test_an_exception_is_told_without_what_is_said_after_it(tmp_path):
+    grid = Grid(tmp_path, CELLS)
+    log = tmp_path / "logs" / f"{CELLS[0].name}.txt"
+    log.parent.mkdir()
+    log.write_text(
+        "Traceback:\n  ...\njax.errors.SomeError: too large\n----\nFor simplicity, ...\n"
+    )
+    assert grid._reason(CELLS[0]) == "jax.errors.SomeError: too large"
+    log.write_text("one word\n")
+    assert grid._reason(CELLS[0]) == "one word"
+
+
 def test_cells_that_differ_have_different_names():
     first = CELLS[0]
     assert first.name != Cell.read({**asdict(first), "options": ()}).name

@@ -87,6 +87,7 @@ def test_what_is_listed_is_the_same_by_name_and_by_itself():
         ({"step": lambda *given: (observe(given[1]), 0.0, False)}, "returns a state"),
         ({"step": lambda key, state, _: (state, jnp.zeros(2), jnp.array(False))}, "the reward"),
         ({"step": lambda key, state, _: (state, jnp.zeros(()), jnp.zeros(()))}, "end is a bool"),
+        ({"step": lambda *given: given[:2]}, r"no function of JAX .* not enough values"),
         ({"spaces": SPACES._replace(action_scale=())}, "an action_scale for 0; give one for each"),
     ],
 )  # fmt: skip

@@ -314,7 +314,11 @@ def test_damaged_file(tmp_path, damage):
 def test_foreign_and_inconsistent_files(tmp_path):
     path = tmp_path / "mdp.npz"
     np.savez(path, something=np.ones(3))
-    with pytest.raises(ValueError, match="is not a whole scal-mdp-1 file"):
+    with pytest.raises(ValueError, match=r"FiniteMDP.save did not write it\); write one with"):
+        FiniteMDP.load(path)
+    with open(path, "wb") as stream:
+        np.save(stream, np.ones(3))
+    with pytest.raises(ValueError, match="it is a single array"):
         FiniteMDP.load(path)
     random_mdp(5, 2, 3).save(path)
     with np.load(path) as stored:

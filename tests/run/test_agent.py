@@ -252,8 +252,9 @@ class Broken(gym.Env):
         if wrong and self.how == "raise":
             raise OSError("the robot fell over")
         bad = float("nan") if wrong and self.how == "observation" else 0.0
-        pay = float("inf") if wrong and self.how == "reward" else 0.0
-        return np.array([0.0, bad], np.float32), pay, False, False, {}
+        pay = {"reward": float("inf"), "nothing": None}.get(self.how, 0.0) if wrong else 0.0
+        size = 3 if wrong and self.how == "shape" else 2
+        return np.array([0.0, bad, 0.0][:size], np.float32), pay, False, False, {}
 
 
 @pytest.mark.parametrize(
@@ -263,6 +264,8 @@ class Broken(gym.Env):
         ("reset", "raised KeyError at step 0 of episode 0: 'no robot'"),
         ("observation", r"returned nan as observation \[1\] at step 5 of episode 0"),
         ("reward", "returned the reward inf at step 4 of episode 0"),
+        ("nothing", "returned the reward None at step 4 of episode 0"),
+        ("shape", r"an observation of shape \(3,\) at step 5 of .*; its space promises \(2,\)"),
     ],
 )
 def test_broken_environments(how, sentence):

@@ -15,6 +15,7 @@ from scal.learn.metrics import Metrics
 from scal.run import compiled, record, training
 from scal.run.compiled import Trace
 from scal.run.seeds import Seeds
+from scal.run.siblings import Siblings
 from tests.run.events import scalars
 
 FAST = {
@@ -172,7 +173,9 @@ def test_evaluation_agrees_with_gymnasium():
             "only Acrobot-v1, CartPole-v1, Pendulum-v1, scal/Catch-v0, scal/Inventory-v0, "
             "scal/NoisyAcrobot-v0 have",
         ),
+        (("Foo-v0", 2), "environment 'Foo-v0' cannot be made"),
         (("CartPole-v1", 0), "seeds is 0; use a whole number of at least 1"),
+        (("CartPole-v1", "4"), "seeds is '4'; use a whole number of at least 1"),
         (("CartPole-v1", 2, -1), "seed is -1; use one between 0 and"),
         (("CartPole-v1", 2, 2**31 - 2), "seed is 2147483646; use one between 0 and"),
     ],
@@ -180,6 +183,15 @@ def test_evaluation_agrees_with_gymnasium():
 def test_bad_input_is_one_sentence(arguments, sentence):
     with pytest.raises(ValueError, match=sentence):
         Seeds(*arguments)
+
+
+@pytest.mark.parametrize("kind", [Seeds, Siblings])
+def test_there_are_agents_of_these_seeds_only(kind):
+    learners = kind("CartPole-v1", 2, **FAST)
+    assert learners.agent(1).seed == 1
+    for number in (-1, 2):
+        with pytest.raises(ValueError, match=f"number is {number}; use one between 0 and 1"):
+            learners.agent(number)
 
 
 def test_an_agent_is_not_several_seeds(tmp_path):

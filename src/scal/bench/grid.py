@@ -10,6 +10,7 @@ reason.
 """
 
 import json
+import re
 import shutil
 import time
 from collections.abc import Iterable, Iterator
@@ -97,7 +98,8 @@ class Grid:
                 runner.stop(job)
 
     def _reason(self, cell: Cell) -> str:
-        """The last thing that a failed cell said."""
+        """The last thing that a failed cell said; of an exception what it was."""
         log = self.folder / "logs" / f"{cell.name}.txt"
         lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-        return lines[-1] if lines else "its process was killed without a word"
+        told = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+        return (told or lines or ["its process was killed without a word"])[-1]

@@ -97,11 +97,13 @@ class Board:
 def summary(series: Iterable[Series]) -> Table:
     """The last scores of every algorithm in every environment."""
     table = Table(title="greedy returns at the end, all seeds")
-    for title in ("environment", "steps", *HEADS):
+    lines = [(*key, one) for key, group in groups(list(series)) for one in standings(group)]
+    shown = len(HEADS) if any(one.gap for *_, one in lines) else len(HEADS) - 1
+    for title in ("environment", "steps", *HEADS[:shown]):
         table.add_column(title, justify="left" if title in ("environment", "who") else "right")
-    for (env, steps), group in groups(list(series)):
-        for one in standings(group):
-            table.add_row(env, f"{steps:,}", *one.words, style="bold" if one.best else "")
+    for env, steps, one in lines:
+        style = "bold" if one.best else ""
+        table.add_row(env, f"{steps:,}", *one.words[:shown], style=style)
     return table
 
 

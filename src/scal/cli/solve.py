@@ -4,6 +4,7 @@ import json
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import tyro
 from rich.console import Console
@@ -38,6 +39,8 @@ class Solve:
         for path, kinds in ((self.out, {".npz"}), (self.plot, present.PLOT_KINDS)):
             if path is not None:
                 check_target(path, kinds)
+        if self.out is not None and Path(self.out).resolve() == Path(self.problem).resolve():
+            raise ValueError(f"file {self.out} holds the problem itself; write to another")
         problem = find_problem(self.problem, self.gamma)
         start = time.perf_counter()
         solution = solve(problem.mdp, self.method, self.tolerance)

@@ -85,7 +85,13 @@ def check(env: FunctionalEnv) -> None:
             f"{kind}{list(shape)}"
         )
     action = jnp.int32(0) if spaces.discrete else jnp.zeros(spaces.action_size)
-    after, reward, over = jax.eval_shape(env.step, key, state, action)
+    try:
+        after, reward, over = jax.eval_shape(env.step, key, state, action)
+    except Exception as error:
+        raise ValueError(
+            f"step of {env.name} is no function of JAX from (key, state, action) to (state, "
+            f"reward, end): {str(error).splitlines()[0]}"
+        ) from None
     if _form(after) != _form(state):
         raise ValueError(f"step of {env.name} returns a state {after}, reset returns {state}")
     if reward.shape != () or over.shape != () or over.dtype != jnp.bool_:

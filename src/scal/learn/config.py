@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Config:
-    """Options of the learner; μ, β and C count in `units` of the TD error.
+    """Options of the learner; μ, β and C count in `units` of the TD error."""
 
-    What they are here is the preset `replayed` for discrete actions.
-    """
+    # what they are here is the preset `replayed` for discrete actions
 
     algorithm: Literal["scal", "deep-alm"] = "scal"
     """Algorithm 2, or the deep parameterised ALM of section 3, which has no target of V and leaves

@@ -49,9 +49,12 @@ def load_mdp(path: str | PathLike[str]) -> tuple[sp.csr_array, NDArray[Any], flo
     if not Path(path).is_file():
         raise ValueError(f"file {path} does not exist; write one with FiniteMDP.save")
     try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            if str(stored["format"]) != FORMAT:
-                raise KeyError("format")
+        with open(path, "rb") as stream:
+            stored = np.load(stream, allow_pickle=False)
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise ValueError("it is a single array")
+            if "format" not in stored or str(stored["format"]) != FORMAT:
+                raise ValueError("FiniteMDP.save did not write it")
             data, indices, indptr, R, gamma, rho0 = (stored[name] for name in FIELDS)
         shape = (R.size, R.shape[0])
         if not all(np.issubdtype(part.dtype, np.integer) for part in (indices, indptr)):
@@ -70,7 +73,7 @@ def load_mdp(path: str | PathLike[str]) -> tuple[sp.csr_array, NDArray[Any], flo
     ) as e:
         raise ValueError(
             f"file {path} is not a whole {FORMAT} file ({_reason(e)}); "
-            "write it again with FiniteMDP.save"
+            "write one with FiniteMDP.from_dense(P, R, gamma).save(FILE)"
         ) from None
 
 

@@ -137,7 +137,7 @@ def from_toy_text(env: Any) -> tuple[sp.csr_array, Array, Array | None]:
     if not isinstance(table, Mapping) or not table:
         raise ValueError(
             f"{env} has no transition table env.unwrapped.P; "
-            "use a toy-text environment such as FrozenLake-v1, Taxi-v3 or CliffWalking-v1"
+            "use a toy-text environment such as FrozenLake-v1 or CliffWalking-v1"
         )
     S, A = len(table), len(table[0])
     entries = [(s, a, *entry) for s in range(S) for a in range(A) for entry in table[s][a]]

@@ -123,7 +123,8 @@ def transitions(P: sp.csr_array, R: Array) -> None:
         s, a = divmod(int(off[0]), A)
         raise ValueError(
             f"P[{s}, {a}] sums to {sums[off[0]]:.9g}; "
-            "divide the row by its sum, in float64, or send what is missing to an absorbing state"
+            "divide the row by its sum, in float64, or send what is missing to an absorbing state "
+            "(one that leads to itself and pays nothing)"
         )
 
 

@@ -23,6 +23,20 @@ def check_budget(steps: int, every: int) -> int:
     return int(steps)
 
 
+def check_seeds(seeds: int, seed: int) -> None:
+    """Raise ValueError if there are no so many seeds from that one on."""
+    if not isinstance(seeds, int | np.integer) or seeds < 1:
+        raise ValueError(f"seeds is {seeds!r}; use a whole number of at least 1")
+    if not isinstance(seed, int | np.integer) or not 0 <= seed <= LARGEST_SEED - seeds:
+        raise ValueError(f"seed is {seed!r}; use one between 0 and {LARGEST_SEED - seeds}")
+
+
+def check_number(number: int, seeds: int) -> None:
+    """Raise ValueError if there is no such one among so many seeds."""
+    if not 0 <= number < seeds:
+        raise ValueError(f"number is {number}; use one between 0 and {seeds - 1}")
+
+
 def check_finite(numbers: Any, step: int) -> None:
     """Raise RuntimeError if learning has gone out of bounds."""
     if not np.isfinite(numbers).all():

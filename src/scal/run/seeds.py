@@ -29,7 +29,14 @@ from scal.run.agent import SCAL
 from scal.run.compiled import Run, Trace
 from scal.run.course import to_the_end
 from scal.run.evaluate import check_episodes
-from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
+from scal.run.options import (
+    annealed,
+    check_budget,
+    check_finite,
+    check_number,
+    check_seeds,
+    configure,
+)
 from scal.run.record import Record
 from scal.run.spaces import make, unbounded
 
@@ -61,14 +68,12 @@ class Seeds:
             raise ValueError(f"env is {env!r}; pass the id of an environment or a FunctionalEnv")
         copy = functional_env(env) if isinstance(env, str) else env
         if copy is None:
+            make(str(env))  # says so if there is no such environment
             raise ValueError(
                 f"environment {env!r} has no compiled form, which only "
                 f"{', '.join(sorted(FUNCTIONAL))} have; use scal.run.siblings.Siblings"
             )
-        if seeds < 1:
-            raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")
-        if not 0 <= seed <= LARGEST_SEED - seeds:
-            raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
+        check_seeds(seeds, seed)
         self.env, self.env_id, self.given = copy, copy.name, env
         self.seeds, self.seed, self.preset = seeds, seed, preset
         self.config = configure(preset, options, copy.spaces, unbounded(self._stepped()))
@@ -114,6 +119,7 @@ class Seeds:
 
     def agent(self, number: int) -> SCAL:
         """What seed + `number` has learned so far, as an agent in the Gymnasium environment."""
+        check_number(number, self.seeds)
         options = dataclasses.asdict(self.config)
         again = self.env_id if isinstance(self.given, str) else self._stepped
         agent = SCAL(again, self.seed + number, self.preset, **options)

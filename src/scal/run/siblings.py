@@ -30,7 +30,14 @@ from scal.run.agent import SCAL
 from scal.run.course import to_the_end
 from scal.run.evaluate import ABREAST, EVALUATION, LONGEST, check_episodes
 from scal.run.loop import Carry
-from scal.run.options import LARGEST_SEED, annealed, check_budget, check_finite, configure
+from scal.run.options import (
+    annealed,
+    check_budget,
+    check_finite,
+    check_number,
+    check_seeds,
+    configure,
+)
 from scal.run.record import Record
 from scal.run.spaces import adapt, arguments_of, make, unbounded
 from scal.run.stage import (
@@ -71,10 +78,7 @@ class Siblings:
         workers: int = 0,
         **options: Any,
     ) -> None:
-        if seeds < 1:
-            raise ValueError(f"seeds is {seeds}; use a whole number of at least 1")
-        if not 0 <= seed <= LARGEST_SEED - seeds:
-            raise ValueError(f"seed is {seed}; use one between 0 and {LARGEST_SEED - seeds}")
+        check_seeds(seeds, seed)
         if workers < 0:
             raise ValueError(f"workers is {workers}; use a whole number of at least 0")
         self.name, self.env = env, make(env)
@@ -161,6 +165,7 @@ class Siblings:
 
     def agent(self, number: int) -> SCAL:
         """What seed + `number` has learned so far, as an agent of its own; it begins episodes."""
+        check_number(number, self.seeds)
         options = dataclasses.asdict(self.config)
         agent = SCAL(self.name, self.seed + number, self.preset, **options)
         agent.steps = self.steps

@@ -100,11 +100,14 @@ class Episode:
         """One step: observation, reward, terminated, ended."""
         with self._blamed():
             observation, pay, terminated, truncated, _ = self.env.step(action)
-        reward = float(pay)
+        try:
+            reward = float(pay)
+        except (TypeError, ValueError):
+            reward = np.nan
         if not np.isfinite(reward):
             raise RuntimeError(
-                f"{self.name} returned the reward {reward} at step {len(self.actions)} of episode "
-                f"{self.number}; rewards must be finite"
+                f"{self.name} returned the reward {pay} at step {len(self.actions)} of episode "
+                f"{self.number}; rewards must be finite numbers"
             )
         self.actions.append(action)
         self.total += reward
@@ -125,6 +128,12 @@ class Episode:
     def _checked(self, observation: Any) -> NDArray[Any]:
         # a copy: some environments return one and the same array at every step
         array = self.observation = np.array(observation)
+        shape = self.env.observation_space.shape
+        if array.shape != shape:
+            raise RuntimeError(
+                f"{self.name} returned an observation of shape {array.shape} at step "
+                f"{len(self.actions)} of episode {self.number}; its space promises {shape}"
+            )
         if array.dtype == np.uint8:
             return array
         if not np.isfinite(array).all():
