@@ -182,8 +182,8 @@ def test_catch_is_learned():
 def test_missing_extra_is_one_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "ale_py", None)
     assert main(["train", "ALE/Pong-v5", "--out", str(tmp_path / "run")]) == 2
-    sentence = 'package ale_py is missing; install it with pip install ".[atari]"'
-    assert capsys.readouterr().err == f"scal: {sentence}\n"
+    sentence = 'package ale_py is missing; install it with pip install ".[atari]" in a clone'
+    assert capsys.readouterr().err == f"scal: {sentence} of scal\n"
 
 
 def test_pong(tmp_path):

@@ -60,7 +60,8 @@ def test_missing_tensorboard_is_one_sentence(tmp_path, monkeypatch, capsys):
     out = tmp_path / "run"
     assert main(["train", "CartPole-v1", "--tensorboard", "--out", str(out)]) == 2
     assert capsys.readouterr().err == (
-        'scal: package tensorboardX is missing; install it with pip install ".[tensorboard]"\n'
+        'scal: package tensorboardX is missing; install it with pip install ".[tensorboard]" '
+        "in a clone of scal\n"
     )
     assert not out.exists()
 
