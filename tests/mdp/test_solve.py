@@ -230,3 +230,10 @@ def test_solution_file_holds_everything(tmp_path):
         np.testing.assert_array_equal(stored["V"], solution.V)
         np.testing.assert_array_equal(stored["policy"], solution.policy)
         assert stored["gap"] == solution.certificate.gap
+
+
+def test_a_solution_says_in_a_line_what_it_is():
+    solution = solve(scal.random_mdp(1_000, 3, 2))
+    problem = "FiniteMDP(1,000 states, 3 actions, 6,000 transitions, gamma 0.99)"
+    assert repr(solution).startswith(f"Solution(auto, {problem}, objective ")
+    assert repr(solution).endswith(", proven)")

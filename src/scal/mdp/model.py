@@ -44,6 +44,11 @@ class FiniteMDP:
     gamma: float
     rho0: Array = None  # type: ignore[assignment]
 
+    def __repr__(self) -> str:
+        states, actions = self.R.shape
+        kept = f"{self.P.nnz:,} transitions"
+        return f"FiniteMDP({states:,} states, {actions:,} actions, {kept}, gamma {self.gamma:g})"
+
     def __post_init__(self) -> None:
         R = validate.real_array("R", self.R, [2]).copy()  # nobody else may change it
         validate.rewards(R)

@@ -48,6 +48,10 @@ class Solution:
     iterations: int
     history: list[Iteration]
 
+    def __repr__(self) -> str:
+        proof = f"gap {self.certificate.gap:.1e}, {'' if self.proven else 'not '}proven"
+        return f"Solution({self.method}, {self.mdp}, objective {self.objective:.6g}, {proof})"
+
     @property
     def objective(self) -> float:
         """ρ₀ᵀV_π, what the policy earns: the optimum, to within the gap of the certificate."""

@@ -95,6 +95,9 @@ class SCAL:
         """The episodes of an agent that was loaded, until it learns on."""
         self._draws = 0
 
+    def __repr__(self) -> str:
+        return f"SCAL({self.name}, seed {self.seed}, {self.steps:,} steps)"
+
     @property
     def learner(self) -> Learner:
         """The state of learning, a pytree of arrays."""
