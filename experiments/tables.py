@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from experiments.rerun import RESULTS
 from scal.bench.panels import groups
-from scal.bench.series import Series, gather, read, variance_ratio
+from scal.bench.series import Series, gather, read, told_ratio
 from scal.bench.standings import HEADS, standings
 
 SUITES = ("gradient", "multistep", "inventory", "discrete", "continuous", "ablation")
@@ -33,8 +33,8 @@ def _gradients(series: Sequence[Series]) -> str:
             one.env,
             one.settings,
             str(len(one.last)),
-            f"{variance_ratio(one):.2f}",
-            f"{variance_ratio(one, '_given_sa'):.2f}" if one.random else "–",
+            told_ratio(one),
+            told_ratio(one, "_given_sa") if one.random else "–",
         ]
         for one in series
     ]

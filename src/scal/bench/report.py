@@ -16,7 +16,7 @@ import numpy as np
 from scal.bench import figures
 from scal.bench.execute import Result
 from scal.bench.panels import PALETTE, Panel, groups, panels
-from scal.bench.series import Series, gather, read, variance_ratio
+from scal.bench.series import Series, gather, read, told_ratio
 from scal.bench.standings import HEADS, standings
 
 WIDTH, HEIGHT = 560, 340
@@ -182,11 +182,11 @@ def _ratios(series: Iterable[Series]) -> str:
     """How much larger the variance of g₂ is, in the second half of the runs."""
     rows = []
     for one in series:
-        given = f"{variance_ratio(one, '_given_sa'):.2f}" if one.random else "–"
-        rows.append(([f"{one.env}, {one.settings}", f"{variance_ratio(one):.2f}", given], ""))
+        given = told_ratio(one, "_given_sa") if one.random else "–"
+        rows.append(([f"{one.env}, {one.settings}", told_ratio(one), given], ""))
     note = (
         '<p class="quiet">Variance of g₂ over that of g₁, geometric mean of the second half of all '
-        "runs; the last column holds s and a fixed, so that only s' is random.</p>"
+        "runs, smallest and largest of a seed; the last column holds s and a fixed, so that only s' is random.</p>"
     )
     return note + _table(["environment, preset", "Var g₂ / Var g₁", "given s and a"], rows)
 

@@ -166,8 +166,20 @@ def _place(cell: dict[str, Any]) -> tuple[Any, ...]:
     return rival, cell["algorithm"], tuned, cell["options"], cell["seed"]
 
 
-def variance_ratio(one: Series, given: str = "") -> float:
-    """Var g₂ / Var g₁, geometric mean over seeds and the second half of the marks."""
+def variance_ratios(one: Series, given: str = "") -> NDArray[np.float64]:
+    """Var g₂ / Var g₁ of every seed, geometric means over the second half of the marks."""
     late = slice(len(one.steps) // 2, None)
     ratio = one.more[f"variance_z{given}"] / one.more[f"variance_x{given}"]
-    return float(np.exp(np.log(ratio[:, late]).mean()))
+    return np.asarray(np.exp(np.log(ratio[:, late]).mean(axis=1)))
+
+
+def told_ratio(one: Series, given: str = "") -> str:
+    """The geometric mean over seeds, and the smallest and the largest.
+
+    >>> curves = {"variance_x": np.ones((2, 2)), "variance_z": np.array([[9.0, 1.0], [9.0, 4.0]])}
+    >>> told_ratio(Series("", "", "", "", False, True, np.arange(2), np.ones(1), curves, [], 0.0))
+    '2.00 (1.00 to 4.00)'
+    """
+    ratios = variance_ratios(one, given)
+    mean = float(np.exp(np.log(ratios).mean()))
+    return f"{mean:.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
