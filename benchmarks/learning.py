@@ -257,7 +257,7 @@ def rows(results: dict[str, Any]) -> Iterator[list[str]]:
 def _mean(results: dict[str, Any], variant: str, task: Task, shown: str) -> str:
     found = curves(results, variant, task)
     if len(found):
-        few = f" ({len(found)} seeds)" if len(found) < task.seeds else ""
+        few = f" ({len(found)} of {task.seeds} seeds)" if len(found) < task.seeds else ""
         return shown.format(found[:, -1].mean()) + few
     return "failed" if "failed" in results.get(variant, {}).get(task.name, {}) else "–"
 

@@ -186,7 +186,8 @@ def _ratios(series: Iterable[Series]) -> str:
         rows.append(([f"{one.env}, {one.settings}", told_ratio(one), given], ""))
     note = (
         '<p class="quiet">Variance of g₂ over that of g₁, geometric mean of the second half of all '
-        "runs, smallest and largest of a seed; the last column holds s and a fixed, so that only s' is random.</p>"
+        "runs, in brackets that of single seeds; the last column holds s and a fixed, so that only "
+        "s' is random.</p>"
     )
     return note + _table(["environment, preset", "Var g₂ / Var g₁", "given s and a"], rows)
 

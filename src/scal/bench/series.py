@@ -181,5 +181,5 @@ def told_ratio(one: Series, given: str = "") -> str:
     '2.00 (1.00 to 4.00)'
     """
     ratios = variance_ratios(one, given)
-    mean = float(np.exp(np.log(ratios).mean()))
-    return f"{mean:.2f} ({ratios.min():.2f} to {ratios.max():.2f})"
+    mean = f"{np.exp(np.log(ratios).mean()):.2f}"
+    return mean if len(ratios) == 1 else f"{mean} ({ratios.min():.2f} to {ratios.max():.2f})"
