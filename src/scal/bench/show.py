@@ -100,7 +100,8 @@ def summary(series: Iterable[Series]) -> Table:
     lines = [(*key, one) for key, group in groups(list(series)) for one in standings(group)]
     shown = len(HEADS) if any(one.gap for *_, one in lines) else len(HEADS) - 1
     for title in ("environment", "steps", *HEADS[:shown]):
-        table.add_column(title, justify="left" if title in ("environment", "who") else "right")
+        names = title in ("environment", "who")
+        table.add_column(title, justify="left" if names else "right", overflow="fold")
     for env, steps, one in lines:
         style = "bold" if one.best else ""
         table.add_row(env, f"{steps:,}", *one.words[:shown], style=style)

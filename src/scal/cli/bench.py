@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from scal.bench.cell import Cell
 
 ENVIRONMENT_STEPS = 50_000
+WIDE = 140
+"""Columns of text."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,8 @@ class Bench:
             raise ValueError("--workers, --seeds and --steps are whole numbers of at least 1")
         grid = Grid(self.out or Path("bench") / self.suite.replace("/", "-"), self._cells())
         console = Console()
+        if not console.is_terminal:  # a file or a pipe has no width that tables must fit
+            console = Console(width=WIDE)
         if self.dry_run:
             console.print(show.plan(grid, self.workers or 1))
             return 0
@@ -72,6 +76,7 @@ class Bench:
         )
         failed = show.Board(grid, runner.slots).follow(grid.run(runner))
         if grid.results():
+            console.print()
             console.print(show.summary(series.gather(series.read([grid.folder]))))
         for event in failed:
             console.print(f"failed: {event.cell.name}: {event.reason}")
