@@ -160,13 +160,7 @@ def replay_draws(
 
     @jax.jit
     def draw(key: Any, buffer: replay.Replay) -> replay.Batch:
-        return replay.sample(
-            key,
-            buffer,
-            config.batch_size,
-            config.n_steps,
-            config.s0_mix,
-        )
+        return replay.sample(key, buffer, config.batch_size, config.n_steps, config.s0_mix)
 
     @jax.jit
     def draw_all(keys: Any, buffer: replay.Replay) -> replay.Batch:
@@ -183,11 +177,7 @@ def replay_draws(
     buffer, keys = filled(), jax.random.split(jax.random.key(seed), draws)
     singly = [] if in_program else list(keys)
     work()
-    return work, {
-        "batch_size": config.batch_size,
-        "n_steps": config.n_steps,
-        "stored": stored,
-    }
+    return work, {"batch_size": config.batch_size, "n_steps": config.n_steps, "stored": stored}
 
 
 CONTENDERS: dict[str, Contender] = {

@@ -162,8 +162,9 @@ def file(
     facts = {name: result.get(name) for name in ("commit", "clean")}
     for place, curve in enumerate(result[task.score]):
         seed = cell.seed + place
-        more = {name: result[name][place][-1] for name in ("first_values",) if name in result}
-        entry["seeds"][str(seed)] = {"curve": curve, **more, **facts}
+        entry["seeds"][str(seed)] = {"curve": curve, **facts}
+        if "first_values" in result:
+            entry["seeds"][str(seed)]["first_values"] = result["first_values"][place][-1]
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)

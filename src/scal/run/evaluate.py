@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 ABREAST = 16
 """Episodes at a time, at most."""
-LONGEST = 30_000
-"""Steps of an episode, at most; a greedy policy may go round in circles for ever, and no limit that
-Gymnasium declares is longer."""
+LONGEST = 108_000
+"""Steps of an episode, at most, since a greedy policy may go round in circles for ever; a game of
+Atari ends after as many frames."""
 EVALUATION = 0xE7A1
 """In the place of a lane, of which there are not so many."""
 
