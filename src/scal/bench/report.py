@@ -20,7 +20,7 @@ from scal.bench.series import Series, gather, read, told_ratio
 from scal.bench.standings import HEADS, standings
 
 WIDTH, HEIGHT = 560, 340
-LEFT, RIGHT, TOP, BOTTOM = 70, WIDTH - 15, 15, HEIGHT - 45
+LEFT, RIGHT, TOP, BOTTOM = 70, WIDTH - 22, 15, HEIGHT - 45
 
 
 def write(folders: Sequence[Path], target: Path) -> Path:
