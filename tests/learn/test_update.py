@@ -162,7 +162,7 @@ CHANGES = {
 ELSEWHERE = {
     "sigma", "learn_sigma", "warmup", "replay_share", "update_every", "inner_tolerance",
     "environments", "first_episode", "gamma_start", "period_share", "policy_step", "entropy",
-    "lookahead_width",
+    "lookahead_width", "updates",
 }  # fmt: skip
 """For continuous actions, in the loops, and in longer runs."""
 

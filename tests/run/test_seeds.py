@@ -82,8 +82,12 @@ def test_environments_side_by_side_share_the_steps_and_the_updates():
     fewer = Seeds("CartPole-v1", 1, **options, update_every=2)
     list(fewer.iterate(400, every=200))
     assert fewer.runs.learner.updates.tolist() == [150]
+    more = Seeds("CartPole-v1", 1, **options, update_every=2, updates=3)
+    list(more.iterate(400, every=200))
+    assert more.runs.learner.updates.tolist() == [450]
     agent = seeds.agent(1).learn(40)
     assert int(agent.learner.updates) == 340
+    assert int(more.agent(0).learn(40).learner.updates) == 510
     rounded_up = [line["step"] for line in seeds.iterate(10, every=5)]
     assert rounded_up == [408, 412]
     with pytest.raises(ValueError, match="environments is 4 and update_every 3; in a compiled run"):

@@ -105,7 +105,9 @@ class Config:
     """Steps after which the first episode of every copy is cut off, the second after twice as many,
     and so on; None: episodes end by themselves."""
     update_every: int = 1
-    """Interactions per update."""
+    """Interactions between updates."""
+    updates: int = 1
+    """Updates that are made then."""
     epsilon: float = 0.05
     """Share of uniform actions in the behaviour, for discrete actions."""
     sigma: float = 0.7
@@ -189,6 +191,7 @@ def _check_number(name: str, value: Any, whole: bool) -> None:
 
 SCREEN: dict[str, Any] = {
     "update_every": 4,
+    "updates": 1,
     "batch_size": 32,
     "replay_size": 40_000,
     "replay_share": 1.0,

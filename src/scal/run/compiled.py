@@ -87,7 +87,8 @@ def advance(
 
     def one(run: Run, options: Options) -> tuple[Run, Trace]:
         step = partial(_step, env=env, config=_with(config, options))
-        updates = max(config.environments // config.update_every, 1) if learning else 0
+        times = max(config.environments // config.update_every, 1) if learning else 0
+        updates = config.updates * times
 
         def turn(run: Run, nothing: None) -> tuple[Run, tuple[Array, Array]]:
             waits = stride(config) // config.environments - 1

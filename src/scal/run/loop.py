@@ -82,4 +82,5 @@ def _begin(
 def updates_due(config: Config, before: int, after: int) -> int:
     """How many updates belong to the interactions from `before` to `after`."""
     every = config.update_every
-    return after // every - before // every if after > config.warmup else 0
+    times = after // every - before // every if after > config.warmup else 0
+    return config.updates * times
