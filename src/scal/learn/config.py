@@ -232,7 +232,10 @@ DISCRETE = Config(
 CONTINUOUS = dataclasses.replace(
     REPLAYED_CONTINUOUS,
     flow=0.0,
+    units="all",
     slack="lookahead",
+    n_steps=5,
+    updates=2,
     lr_multiplier=1e-3,
     average_share=0.03,
     replay_size=1_000_000,
