@@ -33,6 +33,7 @@ DEVIATIONS = (
     ("average_share", "batch_size"),
     ("environments", "first_episode"),
     ("clip",),
+    ("updates",),
 )
 """Options that belong together: the learning side of docs/deviations.md."""
 
