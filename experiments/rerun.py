@@ -14,7 +14,7 @@ every result names the commit it was measured at.
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from rich.console import Console
 
 from scal.bench import figures, show
 from scal.bench.cell import Cell, apart, together
-from scal.bench.execute import Result, write_json
+from scal.bench.execute import Result, outdated, write_json
 from scal.bench.grid import Grid
 from scal.bench.panels import Panel, panels
 from scal.bench.runners import Processes
@@ -71,11 +71,20 @@ def main(
         pack_up(whole, suite, facts, packed)
     if not packed.exists():
         raise SystemExit(f"the suite {suite} has not been measured yet; use --run")
-    series = gather(read([packed]))
+    results = read([packed])
+    warn(result for result, _ in results)
+    series = gather(results)
     Console().print(show.summary(one for one in series if not one.gradients))
     if figure:
         chosen = [panel for panel in panels(series) if wanted(panel)]
         print(f"wrote {figures.write(FIGURES / f'{figure}.svg', chosen)}")
+
+
+def warn(results: Iterable[Result]) -> None:
+    """Say so if options of SCAL have changed since."""
+    options = sorted({name for result in results for name in outdated(result)})
+    if options:
+        print(f"shown as they were before {', '.join(options)} changed; --run --anew measures anew")
 
 
 def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:

@@ -9,6 +9,7 @@ from experiments import rerun, tables
 from experiments.rerun import FIGURES, RESULTS
 
 from scal.bench.cell import Cell
+from scal.bench.execute import run
 from scal.bench.grid import Grid
 from scal.bench.panels import panels
 from scal.bench.series import gather, read
@@ -68,6 +69,16 @@ def test_a_suite_is_begun_anew_where_nothing_was_run(monkeypatch, tmp_path):
     assert Cell.read(result["cell"]) == cells[0]
     assert result["commit"] == source().commit
     assert result["seconds"] > 0.0
+
+
+def test_results_of_other_options_are_told(tmp_path, capsys):
+    cell = Cell("scal", "Pendulum-v1", 300, options=TINY, evaluations=1, episodes=1)
+    result, _ = run(cell, tmp_path)
+    rerun.warn([result])
+    assert capsys.readouterr().out == ""
+    older = {name: value for name, value in result["config"].items() if name != "updates"}
+    rerun.warn([result | {"config": older | {"mu": 0.5}}])
+    assert "before mu, updates changed" in capsys.readouterr().out
 
 
 def test_a_part_of_a_suite_is_run_seed_by_seed():

@@ -1,5 +1,6 @@
 """The table of `make learn-check` says what its JSON holds."""
 
+import dataclasses
 import io
 import json
 
@@ -8,7 +9,7 @@ import pytest
 from benchmarks import frames, learning
 from rich.console import Console
 
-from scal.bench.execute import write_json
+from scal.bench.execute import outdated, write_json
 from scal.bench.runners import Processes
 
 RESULTS = learning.load()
@@ -34,6 +35,14 @@ def test_committed_results_cover_what_they_claim(task):
         assert len(found) <= task.seeds
         assert np.isfinite(found).all()
         assert f"{task.steps:,}" in printed(RESULTS)
+
+
+@pytest.mark.parametrize("task", learning.TASKS, ids=lambda task: task.name)
+def test_committed_results_are_of_the_default_options(task):
+    entry = RESULTS["default"].get(task.name, {})
+    if "config" in entry:
+        cell, *_ = learning.cells(task, "default")
+        assert outdated({"cell": dataclasses.asdict(cell), "config": entry["config"]}) == {}
 
 
 def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):

@@ -212,6 +212,9 @@ def test_predict_in_the_units_of_the_environment():
     assert scal.SCAL("CartPole-v1", **FAST).predict(np.zeros(4)) in (0, 1)
     with pytest.raises(ValueError, match="observation has 3 entries; CartPole-v1 has 4"):
         scal.SCAL("CartPole-v1", **FAST).predict(np.zeros(3))
+    for strange in (np.array([0.0, np.nan, 0.0]), ["a", "b", "c"]):
+        with pytest.raises(ValueError, match="observation has entries that are no finite numbers"):
+            agent.predict(strange)
 
 
 def test_certificate_of_a_learned_policy():

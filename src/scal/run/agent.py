@@ -152,6 +152,8 @@ class SCAL:
             raise ValueError(
                 f"observation has {given.size} entries; {self.name} has {math.prod(shape)}"
             )
+        if given.dtype.kind not in "buif" or not np.isfinite(given).all():
+            raise ValueError("observation has entries that are no finite numbers; replace them")
         array = self._encode(given.reshape(shape))
         if deterministic:
             action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
