@@ -267,7 +267,8 @@ def verdict(task: Task, found: np.ndarray) -> str:
     sign = -1.0 if task.loss else 1.0
     course = sign * found.mean(axis=0)
     reached = course[-1] >= sign * task.mean and sign * _worst(task, found) >= sign * task.worst
-    fallen = not task.loss and course[-3:].mean() < course.max() - 0.1 * abs(course.max())
+    late = course[max(course.argmax(), len(course) - 3) :]  # since the peak, three at most
+    fallen = not task.loss and late.mean() < course.max() - 0.1 * abs(course.max())
     words = ["met" if reached else "missed"]
     words += [f"{len(found)} of {task.seeds} seeds"] if len(found) < task.seeds else []
     words += ["below its peak"] if fallen else []

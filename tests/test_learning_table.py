@@ -94,6 +94,8 @@ def test_mean_and_worst_are_judged_and_losses_the_other_way_round(task, scores, 
 def test_a_fall_from_the_peak_is_noticed():
     found = np.array([[-200.0, -60.0, -80.0, -80.0, -80.0]])
     assert "below its peak" in learning.verdict(ACROBOT, found)
+    rising = np.sort(found)
+    assert "below its peak" not in learning.verdict(ACROBOT, rising)
 
 
 @pytest.mark.parametrize("loop", frames.LOOPS)
