@@ -82,7 +82,7 @@ def main(
 
 def warn(results: Iterable[Result]) -> None:
     """Say so if options of SCAL have changed since."""
-    options = sorted({name for result in results for name in outdated(result)})
+    options = sorted(set().union(*map(outdated, results)))
     if options:
         print(f"shown as they were before {', '.join(options)} changed; --run --anew measures anew")
 

@@ -22,7 +22,7 @@ from scal.envs.compiled import functional_env
 from scal.learn.config import Config
 from scal.run import exact, record
 from scal.run.agent import SCAL
-from scal.run.options import configure
+from scal.run.options import annealed, configure
 from scal.run.seeds import Seeds
 from scal.run.siblings import Siblings
 from scal.run.source import fingerprint, source, versions
@@ -33,8 +33,6 @@ Learners = SCAL | Seeds | Siblings
 Result = dict[str, Any]
 SAVING = 0.05
 """Share of a cell's time that saving may take: a large buffer is not written at every mark."""
-AS_RUN = ("anneal_steps",)
-"""Options that follow from the length of a run, if they are not given."""
 PACKAGES = (
     "scal-rl", "jax", "gymnasium", "mujoco", "stable-baselines3", "sb3-contrib", "sbx-rl", "torch",
 )  # fmt: skip
@@ -69,17 +67,16 @@ def run(cell: Cell, work: Path, helpers: int = 0) -> tuple[Result, float]:
     return result, seconds
 
 
-def outdated(result: Result) -> dict[str, Any]:
-    """The options that a result of SCAL was made with and that its cell would not have now."""
-    cell = Cell.read(result["cell"])
+def outdated(result: Result) -> set[str]:
+    """The options of SCAL that its cell would have others of now, if the result tells them."""
     if "config" not in result:
-        return {}
+        return set()
+    cell = Cell.read(result["cell"])
     env = make(cell.env)
-    now = dataclasses.asdict(
-        configure(cell.settings, dict(cell.options), adapt(env)[1], unbounded(env))
-    )
+    config = configure(cell.settings, dict(cell.options), adapt(env)[1], unbounded(env))
+    now = dataclasses.asdict(annealed(config, 0, cell.steps))
     before = dataclasses.asdict(Config()) | result["config"]  # an option may be new
-    return {name: before[name] for name in now if before[name] != now[name] and name not in AS_RUN}
+    return {name for name in now if before[name] != now[name]}
 
 
 def _learn_scal(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float, Config]:
