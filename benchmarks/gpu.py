@@ -14,11 +14,12 @@ from benchmarks.provenance import provenance
 from scal.envs.cartpole import CARTPOLE
 from scal.learn.config import DISCRETE
 from scal.run import compiled
+from scal.run.options import annealed
 
 
 def measure(seeds: int, steps: int) -> dict[str, Any]:
     """Train every seed for so many steps, compilation included and apart; then evaluate."""
-    env, config = CARTPOLE, DISCRETE
+    env, config = CARTPOLE, annealed(DISCRETE, 0, steps)
     learning = steps - config.warmup
     start = time.perf_counter()
     runs = compiled.start(jnp.arange(seeds), {}, env, config)

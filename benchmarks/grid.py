@@ -28,7 +28,7 @@ from scal.bench.suites import continuous
 
 RESULTS = Path(__file__).parent / "results" / "grid.json"
 CELLS = [cell for cell in continuous(seeds=1) if cell.algorithm == "scal"][:1]
-"""The shortest one of the paper's longest suite."""
+"""One of the paper's longest suite."""
 SHORT = (("batch_size", 16), ("warmup", 100), ("width", 16))
 
 

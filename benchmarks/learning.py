@@ -132,7 +132,7 @@ def measure(
     for event in grid.run(runner):
         if event.state == "failed":
             console.print(f"{event.cell.name} failed: {event.reason}")
-            give_up(wanted[event.cell], variant, measured, event.reason)
+            give_up(event.cell, wanted[event.cell], variant, measured, event.reason)
         if event.state == "done":
             file(grid, event.cell, wanted[event.cell], variant, measured, console)
     return load()
@@ -157,11 +157,11 @@ def file(
     results, result = load(), json.loads(grid.result(cell).read_text())
     entry = _entry(results, variant, task) | {"measured": measured}
     entry["config"] = result.get("config", {})
-    entry.pop("failed", None)
     facts = {name: result.get(name) for name in ("commit", "clean")}
     for place, curve in enumerate(result[task.score]):
         seed = cell.seed + place
         entry["seeds"][str(seed)] = {"curve": curve, **facts}
+        entry.get("failed", {}).pop(str(seed), None)
         if "first_values" in result:
             entry["seeds"][str(seed)]["first_values"] = result["first_values"][place][-1]
         console.print(f"{task.name} seed {seed}: {curve[-1]:,.4g}")
@@ -169,10 +169,12 @@ def file(
     write_json(RESULTS, results)
 
 
-def give_up(task: Task, variant: str, measured: dict[str, Any], reason: str) -> None:
-    """Note why nothing could be measured."""
+def give_up(cell: Cell, task: Task, variant: str, measured: dict[str, Any], reason: str) -> None:
+    """Note why the seeds of a cell could not be measured."""
     results = load()
-    entry = _entry(results, variant, task) | {"measured": measured, "failed": reason}
+    entry = _entry(results, variant, task) | {"measured": measured}
+    seeds = map(str, range(cell.seed, cell.seed + cell.seeds))
+    entry["failed"] = entry.get("failed", {}) | dict.fromkeys(seeds, reason)
     results.setdefault(variant, {})[task.name] = entry
     write_json(RESULTS, results)
 
@@ -259,7 +261,7 @@ def _mean(results: dict[str, Any], variant: str, task: Task, shown: str) -> str:
     if len(found):
         few = f" ({len(found)} of {task.seeds} seeds)" if len(found) < task.seeds else ""
         return shown.format(found[:, -1].mean()) + few
-    return "failed" if "failed" in results.get(variant, {}).get(task.name, {}) else "–"
+    return "failed" if results.get(variant, {}).get(task.name, {}).get("failed") else "–"
 
 
 def verdict(task: Task, found: np.ndarray) -> str:

@@ -23,7 +23,7 @@ from benchmarks.provenance import provenance
 from scal.bench.panels import PALETTE
 from scal.envs.compiled import functional_env
 from scal.run import compiled
-from scal.run.agent import annealed, configure
+from scal.run.options import annealed, configure
 from scal.run.spaces import make, unbounded
 
 ROOT = Path(__file__).parents[1]

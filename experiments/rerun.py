@@ -81,10 +81,14 @@ def main(
 
 
 def warn(results: Iterable[Result]) -> None:
-    """Say so if options of SCAL have changed since."""
-    options = sorted(set().union(*map(outdated, results)))
+    """Say so if options of SCAL have changed since, or if a result does not tell them."""
+    of_scal = [result for result in results if result["cell"]["algorithm"] == "scal"]
+    options = sorted(set().union(*map(outdated, of_scal)))
     if options:
         print(f"shown as they were before {', '.join(options)} changed; --run --anew measures anew")
+    untold = sorted({result["commit"][:7] for result in of_scal if "config" not in result})
+    if untold:
+        print(f"some do not tell their options, which are those of commit {', '.join(untold)}")
 
 
 def file_apart(many: Grid, merged: dict[Cell, list[Cell]], grid: Grid) -> None:

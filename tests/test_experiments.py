@@ -79,6 +79,9 @@ def test_results_of_other_options_are_told(tmp_path, capsys):
     older = {name: value for name, value in result["config"].items() if name != "updates"}
     rerun.warn([result | {"config": older | {"mu": 0.5}}])
     assert "before mu, updates changed" in capsys.readouterr().out
+    untold = {name: value for name, value in result.items() if name != "config"}
+    rerun.warn([untold | {"commit": "7a5ca4782558ed08af89d5efea95c19c7807464e"}])
+    assert "options, which are those of commit 7a5ca47" in capsys.readouterr().out
 
 
 def test_a_part_of_a_suite_is_run_seed_by_seed():

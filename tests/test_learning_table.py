@@ -50,10 +50,10 @@ def test_what_could_not_be_measured_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RESULTS", tmp_path / "results.json")
     learned = {"seeds": {"10000": {"curve": [0.01] * 10, **FACTS}}}
     write_json(learning.RESULTS, {"default": {INVENTORY.name: learned}})
-    learning.give_up(INVENTORY, "paper", {}, "it diverged")
+    (cell,) = learning.cells(INVENTORY, "paper")
+    learning.give_up(cell, INVENTORY, "paper", {}, "it diverged")
     (row,) = learning.rows(learning.load())
     assert row[len(learning.COLUMNS) + 1] == "failed"
-    (cell,) = learning.cells(INVENTORY, "paper")
     gaps, shares = ([[value] * 10] * INVENTORY.seeds for value in (0.5, 0.9))
     result = {"gaps": gaps, "first_values": shares, "config": {}, **FACTS}
     grid = learning.Grid(tmp_path, [cell])

@@ -110,6 +110,12 @@ def test_a_failing_cell_is_listed_with_its_reason(tmp_path):
     assert "environment 'NoSuchThing-v0' cannot be made" in events[-1].reason
 
 
+def test_marks_that_one_step_passes_together_are_refused(tmp_path):
+    """Eight copies of Pendulum make a step together."""
+    with pytest.raises(ValueError, match=r"use at least 160 steps"):
+        execute.run(Cell("scal", "Pendulum-v1", 100, episodes=1), tmp_path)
+
+
 def test_a_killed_cell_goes_on_from_what_was_saved(tmp_path, monkeypatch):
     """Unless other code began it: then all of it is learned anew."""
     cell, calls = CELLS[0], []

@@ -1,5 +1,6 @@
 """The page of a report holds what its results say, and needs nothing from elsewhere."""
 
+import html
 import json
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from scal.bench.cell import Cell
+from scal.bench.execute import write_json
 from scal.bench.report import ticks
 from scal.cli import main
 
@@ -164,6 +166,24 @@ class Attributes(HTMLParser):
     def handle_starttag(self, tag, attrs):
         if tag == "body":
             self.of_body = attrs
+
+
+def test_the_page_tells_what_everybody_was_run_with(tmp_path):
+    cells = [
+        Cell("scal", "CartPole-v1", 40, evaluations=2),
+        Cell("ppo", "CartPole-v1", 40, settings="zoo", evaluations=2),
+    ]
+    for cell in cells:
+        curves = {"steps": cell.marks, "returns": [[1.0, 2.0]]}
+        facts = {"cell": asdict(cell), "versions": {}, "commit": "7a5ca47", "config": {"mu": 0.123}}
+        result = facts | curves
+        write_json(tmp_path / "cells" / f"{cell.name}.json", result)
+    page = tmp_path / "report.html"
+    assert main(["report", str(tmp_path), "--out", str(page)]) == 0
+    text = html.unescape(page.read_text())
+    assert '"commit": "7a5ca47"' in text
+    assert '"mu": 0.123' in text
+    assert '"n_epochs": 20' in text
 
 
 def test_what_cannot_be_reported(results, tmp_path, capsys):

@@ -215,6 +215,16 @@ def test_predict_in_the_units_of_the_environment():
     for strange in (np.array([0.0, np.nan, 0.0]), ["a", "b", "c"]):
         with pytest.raises(ValueError, match="observation has entries that are no finite numbers"):
             agent.predict(strange)
+    lake = scal.SCAL("FrozenLake-v1", **FAST)
+    assert lake.predict(15) in range(4)
+    for strange in (16, -1, 1.7):
+        with pytest.raises(ValueError, match=rf"observation is {strange}; FrozenLake-v1 has"):
+            lake.predict(strange)
+
+
+def test_a_function_that_makes_no_environment():
+    with pytest.raises(ValueError, match="env is a NoneType; pass a single Gymnasium environment"):
+        scal.SCAL(lambda: None)
 
 
 def test_certificate_of_a_learned_policy():

@@ -50,6 +50,21 @@ def test_a_film_of_several_seeds_shows_the_first(tmp_path, capsys):
     assert frames(target) == seeds.agent(0).evaluate(1)[0] + 1
 
 
+def test_a_film_that_cannot_be_written_is_told(run, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/bin/false")
+    target = tmp_path / "film.mp4"
+    assert main(["eval", str(run), "--episodes", "1", "--video", str(target)]) == 1
+    assert "ffmpeg could not write" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_episode_without_an_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(video, "LONGEST", 5)
+    env = gym.make("Pendulum-v1", render_mode="rgb_array")
+    assert len(list(video.play(env, lambda observation: np.zeros(1), 0))) == 6
+    env.close()
+
+
 def test_odd_sizes(tmp_path):
     picture = np.zeros((11, 15, 3), np.uint8)
     video.write_mp4(tmp_path / "odd.mp4", iter([picture] * 3), 25)

@@ -101,6 +101,7 @@ def _learn_on(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float,
         agent, scores = _begin(cell, helpers), []
     if cell.gradients:
         gradients.check(agent.config)
+    _check_marks(cell, every, max(agent.config.environments, agent.config.update_every))
     for _ in agent.iterate(cell.steps - agent.steps, every):
         scores.append(_score_scal(agent, cell, known))
         now = time.monotonic()
@@ -109,6 +110,15 @@ def _learn_on(cell: Cell, work: Path, helpers: int) -> tuple[list[Score], float,
             agent.save(work)
             spent += time.monotonic() - now
     return scores, time.monotonic() - begun, agent.config
+
+
+def _check_marks(cell: Cell, every: int, least: int) -> None:
+    """Raise ValueError if some marks are passed in a single step of all environments."""
+    if every < least:
+        raise ValueError(
+            f"steps is {cell.steps} with {cell.evaluations} evaluations, but {least} interactions "
+            f"go together here; use at least {least * cell.evaluations} steps"
+        )
 
 
 def _saved(

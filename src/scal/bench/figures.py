@@ -11,6 +11,8 @@ KINDS = (".svg", ".png")
 
 def write(path: Path, panels: Sequence[Panel], columns: int = 2) -> Path:
     """Some panels side by side, with one legend; the same panels make the same file."""
+    if not panels:
+        raise ValueError(f"there is nothing to draw for {path}; no run has a result")
     import matplotlib
 
     matplotlib.use("Agg")

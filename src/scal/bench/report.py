@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from scal.bench import figures
+from scal.bench.baselines import settings_of
+from scal.bench.cell import Cell
 from scal.bench.execute import Result
 from scal.bench.panels import PALETTE, Panel, groups, panels
-from scal.bench.series import Series, gather, read, told_ratio
+from scal.bench.series import Series, gather, read, told_ratio, who
 from scal.bench.standings import HEADS, standings
 
 WIDTH, HEIGHT = 560, 340
@@ -203,13 +205,34 @@ def _speeds(series: Iterable[Series]) -> str:
 
 
 def _settings(results: Sequence[Result]) -> str:
-    cells = [result["cell"] for result in results]
-    texts = dict.fromkeys(json.dumps(result["versions"], indent=1) for result in results)
+    """Cells with their commits; then, once each, options, values of the rivals, and versions."""
+    named = ("cell", "commit", "clean")
+    cells = [{name: result[name] for name in named if name in result} for result in results]
     return (
-        f"<details><summary>{len(cells)} cells</summary>"
-        f"<pre>{html.escape(json.dumps(cells, indent=1))}</pre></details>"
-        + "".join(f"<pre>{html.escape(text)}</pre>" for text in texts)
+        _folded(f"{len(cells)} cells", cells)
+        + "".join(_folded(f"Options of {name}", used) for name, used in _used(results))
+        + "".join(
+            f"<pre>{html.escape(text)}</pre>"
+            for text in dict.fromkeys(json.dumps(one["versions"], indent=1) for one in results)
+        )
     )
+
+
+def _used(results: Iterable[Result]) -> list[tuple[str, Any]]:
+    """What every learner was run with, as far as its results tell."""
+    found: dict[str, tuple[str, Any]] = {}
+    for result in results:
+        cell = Cell.read(result["cell"])
+        used = result.get("config") if cell.algorithm == "scal" else settings_of(cell)
+        if used is not None:
+            name = f"{who(result['cell'])}, {cell.env}"
+            found.setdefault(name + json.dumps(used, default=str), (name, used))
+    return list(found.values())
+
+
+def _folded(title: str, content: Any) -> str:
+    text = html.escape(json.dumps(content, indent=1, default=str))
+    return f"<details><summary>{html.escape(title)}</summary><pre>{text}</pre></details>"
 
 
 def _table(heads: Sequence[str], rows: Iterable[tuple[Sequence[str], str]]) -> str:

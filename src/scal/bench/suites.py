@@ -11,13 +11,12 @@ from scal.learn.config import PRESETS, Config
 from scal.run.spaces import adapt, make
 
 LOCOMOTION = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5")
-LOOKAHEADS = (1, 3, 5, 10)
+LENGTHS = (1, 3, 5, 10)
 LONG = 300_000
 SEEDS, FIRST_SEED = 5, 7_000
 OWN = ("default", "replayed")
 """Presets of SCAL that are compared with rivals where actions are discrete."""
 DEVIATIONS = (
-    ("flow",),
     ("s0_mix",),
     ("theta_step", "beta"),
     ("multiplier",),
@@ -77,7 +76,7 @@ def multistep(seeds: int = SEEDS, first: int = FIRST_SEED) -> list[Cell]:
     return [
         Cell("scal", env, LONG, seed, options=(("n_steps", length),), episodes=5)
         for env in ("HalfCheetah-v5", "Ant-v5")
-        for length in LOOKAHEADS
+        for length in LENGTHS
         for seed in range(first, first + seeds)
     ]
 

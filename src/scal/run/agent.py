@@ -66,10 +66,10 @@ class SCAL:
         seed = int(seed)
         self.factory = factory_of(env)
         self.env = self.factory()
+        self.spaces = adapt(self.env)[1]
         self.env_id = self.env.spec.id if self.env.spec else None
         self.name = self.env_id or str(self.env)
         self._given = env
-        self.spaces = adapt(self.env)[1]
         self.seed, self.preset = seed, preset
         self.config = configure(preset, options, self.spaces, unbounded(self.env))
         self.memory = memory.announce(self.spaces, self.config)
@@ -154,7 +154,12 @@ class SCAL:
             )
         if given.dtype.kind not in "buif" or not np.isfinite(given).all():
             raise ValueError("observation has entries that are no finite numbers; replace them")
-        array = self._encode(given.reshape(shape))
+        given, space = given.reshape(shape), self.env.observation_space
+        if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
+            whole = given.astype(np.int64)
+            if not (np.array_equal(given, whole) and space.contains(whole)):
+                raise ValueError(f"observation is {given}; {self.name} has those of {space}")
+        array = self._encode(given)
         if deterministic:
             action = np.asarray(_greedy(self.learner, array, self.spaces, self.config))
         else:

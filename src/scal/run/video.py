@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from scal.run.evaluate import LONGEST
 from scal.run.extras import require
 
 Frame = NDArray[np.uint8]
@@ -36,14 +38,14 @@ def film(path: Path, env: gym.Env[Any, Any], act: Act, seed: int) -> None:
 
 
 def play(env: gym.Env[Any, Any], act: Act, seed: int) -> Iterator[Frame]:
-    """What an episode looks like, before its first step and after each."""
+    """What an episode looks like, before its first step and after each, `LONGEST` at most."""
     observation, _ = env.reset(seed=seed)
     yield _draw(env)
-    over = False
-    while not over:
+    for _ in range(LONGEST):
         observation, _, terminated, truncated, _ = env.step(act(observation))
-        over = bool(terminated or truncated)
         yield _draw(env)
+        if terminated or truncated:
+            break
 
 
 def write_gif(path: Path, frames: Iterator[Frame], rate: float) -> None:
@@ -63,7 +65,8 @@ def write_mp4(path: Path, frames: Iterator[Frame], rate: float) -> None:
     source = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(rate)]
     even = ["-vf", "crop=trunc(iw/2)*2:trunc(ih/2)*2", "-pix_fmt", "yuv420p"]
     command = [ffmpeg, "-loglevel", "error", "-y", *source, "-i", "-", *even, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    with suppress(BrokenPipeError), process:  # its exit code says that it stopped
         assert process.stdin
         for frame in chain([first], frames):
             process.stdin.write(frame.tobytes())
