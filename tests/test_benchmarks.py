@@ -10,7 +10,7 @@ from benchmarks import clock, contenders, learn
 from rich.console import Console
 
 from scal.bench import suites
-from scal.bench.series import gather
+from scal.bench.series import gather, read
 
 
 @pytest.mark.parametrize("size", [4, 17])
@@ -106,6 +106,15 @@ def test_the_page_shows_the_measured_table():
     report = json.loads(clock.RESULTS.read_text())
     assert report["clean"] is True
     assert clock.markdown(report) in (clock.CURVES.parents[2] / "docs" / "results.md").read_text()
+
+
+def test_speeds_and_curves_are_of_the_same_options():
+    contenders = json.loads(clock.RESULTS.read_text())["contenders"]
+    results = [result for result, _ in read([clock.CURVES])]
+    for result in results:
+        if result["cell"]["algorithm"] == "scal":
+            timed = contenders[f"scal-{result['cell']['env']}"]["settings"]
+            assert timed | {"anneal_steps": None} == result["config"] | {"anneal_steps": None}
 
 
 def test_a_learner_of_figure_6_is_timed_on_its_own_steps():
