@@ -219,7 +219,7 @@ def _settings(results: Sequence[Result]) -> str:
 
 
 def _used(results: Iterable[Result]) -> list[tuple[str, Any]]:
-    """What every learner was run with, as far as its results tell."""
+    """The options that results of SCAL tell, and the values that rivals have for such cells."""
     found: dict[str, tuple[str, Any]] = {}
     for result in results:
         cell = Cell.read(result["cell"])
